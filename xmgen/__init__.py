@@ -1,0 +1,3 @@
+"""Compile machine-learning experiments into Pulumi programs."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,253 @@
+"""What the user asked for: frozen data without behaviour.
+
+Every front end produces an `Experiment`, the planner is its only reader, and a stack folder keeps it as
+`experiment.lock.json`. Names are XManager's. Paths are POSIX paths relative to the project root (the folder
+of Pulumi.yaml), so that the same experiment gives the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+VERSION = 1
+"""Version of the serialised form. Raise it when a field changes meaning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A value that only the cloud knows, such as the project or the name of a TensorBoard.
+
+    Front ends put `token` into the strings they record (alone or inside a longer text); the generated program
+    replaces it with stack configuration or another resource's output. A text that merely looks like a token
+    and is not listed in `Experiment.references` is the user's own and passes through untouched.
+    """
+
+    kind: Literal["config", "secret", "tensorboard", "bucket"]
+    name: str
+
+    @property
+    def token(self) -> str:
+        return f"<xmgen:{self.kind}:{self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ShellSafeArg:
+    """An argument that a shell in the job's environment expands (XManager's opt-in). All others are argv."""
+
+    shell: str
+
+
+Arg = str | ShellSafeArg
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleName:
+    """Entry point `python -m module`."""
+
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandList:
+    """Entry point of shell commands, run in order; the job's arguments go to the last one."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonContainer:
+    """Python code in a folder, with its entry point.
+
+    path:    the folder; `requirements.txt` in it lists what the image installs.
+    digest:  content hash of the folder (`xmgen.sources.digest`), so that changed code is a changed experiment.
+    """
+
+    kind: Literal["python_container"] = "python_container"
+    name: str
+    path: str
+    entrypoint: ModuleName | CommandList
+    digest: str
+    base_image: str | None = None
+    docker_instructions: tuple[str, ...] | None = None
+    use_deep_module: bool = False
+    push_image_tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dockerfile:
+    """A folder with the user's own Dockerfile (`dockerfile`, also relative to the project root)."""
+
+    kind: Literal["dockerfile"] = "dockerfile"
+    name: str
+    path: str
+    dockerfile: str
+    digest: str
+    push_image_tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A prebuilt image, by tag or digest."""
+
+    kind: Literal["container"] = "container"
+    name: str
+    image: str
+    push_image_tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary:
+    """A program file. It runs as a process on this machine only."""
+
+    kind: Literal["binary"] = "binary"
+    name: str
+    path: str
+    digest: str
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BazelBinary:
+    kind: Literal["bazel_binary"] = "bazel_binary"
+    name: str
+    label: str
+    dependencies: tuple[str, ...] = ()
+    bazel_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BazelContainer:
+    kind: Literal["bazel_container"] = "bazel_container"
+    name: str
+    label: str
+    bazel_args: tuple[str, ...] = ()
+    push_image_tag: str | None = None
+
+
+Executable = Annotated[
+    PythonContainer | Dockerfile | Container | Binary | BazelBinary | BazelContainer, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """type: XManager's name in lower case (`t4`, `a100_80gib`, `tpu_v5e`, `local_gpu`).
+    count: chips per replica; None when only a topology was given. topology: `4x4`. slices: independent slices.
+    """
+
+    type: str
+    count: float | None = None
+    topology: str | None = None
+    slices: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequirements:
+    """cpu: vCPUs. ram, disk: bytes. None where the user left the choice to us."""
+
+    cpu: float | None = None
+    ram: int | None = None
+    disk: int | None = None
+    accelerator: Accelerator | None = None
+    architecture: str | None = None
+    location: str | None = None
+    replicas: int | None = None
+    service_tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerOptions:
+    """ports: port in the container -> port on the host. volumes: path on the host -> path in the container."""
+
+    ports: Mapping[int, int] = field(default_factory=dict[int, int])
+    volumes: Mapping[str, str] = field(default_factory=dict[str, str])
+    mount_gcs_path: bool = True
+    interactive: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """service: the job serves the others of its group and never ends by itself (a database); it does not hold
+    the work unit and is stopped with it. stream_output: whether the output also goes to Pulumi's log.
+    """
+
+    kind: Literal["local"] = "local"
+    requirements: JobRequirements = JobRequirements()
+    docker_options: DockerOptions | None = None
+    stream_output: bool = True
+    service: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kubernetes:
+    kind: Literal["kubernetes"] = "kubernetes"
+    requirements: JobRequirements = JobRequirements()
+    tpu_runtime_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorboardCapability:
+    name: str
+    base_output_directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vertex:
+    kind: Literal["vertex"] = "vertex"
+    requirements: JobRequirements = JobRequirements()
+    tensorboard: TensorboardCapability | None = None
+
+
+Executor = Annotated[Local | Kubernetes | Vertex, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One process or container (times `replicas`).
+
+    name:       unique in its work unit.
+    executable: the `name` of one of the experiment's executables.
+    args, env:  complete: the executable's own are already merged with the job's.
+    """
+
+    name: str
+    executable: str
+    executor: Executor
+    args: tuple[Arg, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkUnit:
+    """Jobs that run together: a Job, or a JobGroup flattened depth-first.
+
+    id:         XManager's positional id: work units count from 1; an auxiliary unit has 0.
+    depends_on: positions in `Experiment.units` (from 0) of the units that must have succeeded before this starts.
+    label:      the user's own name for the unit; empty when it has none.
+    """
+
+    id: int
+    jobs: tuple[Job, ...]
+    role: Literal["work_unit", "auxiliary"] = "work_unit"
+    depends_on: tuple[int, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """source: what it was compiled from. experiment_id: XManager's `xid`, stable for the stack
+    (`names.experiment_id`); it is here because args and env may contain it.
+    """
+
+    version: int = VERSION
+    title: str
+    stack: str
+    source: str
+    experiment_id: int
+    executables: tuple[Executable, ...]
+    units: tuple[WorkUnit, ...]
+    references: tuple[Reference, ...] = ()

@@ -1,0 +1,97 @@
+"""Content hashes of code: changed code is a changed experiment.
+
+The hash covers names, content and the executable bit. Times, owners and other modes are left out, and so is what no build would send
+(`.dockerignore`) or what running the code leaves behind, so that training once does not make the code look changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from xmgen.errors import InputError, Problem
+
+LEFT_BEHIND = frozenset(
+    {
+        "__pycache__",
+        ".git",
+        ".hypothesis",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".venv",
+        ".xmgen",
+    }
+)
+"""Folders that tools leave in a source tree; never part of the code, never sent to a build."""
+
+LEFT_BEHIND_SUFFIXES = (".pyc", ".pyo", ".egg-info")
+
+
+def digest(path: Path) -> str:
+    """`sha256:<hex>` of a file or of a folder's files.
+
+    Raises InputError when the path does not exist or cannot be read.
+    """
+    if not path.exists():
+        raise InputError(Problem("no such file or folder", where=str(path)))
+    sha = hashlib.sha256()
+    try:
+        if path.is_file():
+            _add_file(sha, path.name, path)
+        else:
+            for relative in files(path):
+                _add_file(sha, relative, path / relative)
+    except OSError as error:
+        raise InputError(Problem(f"cannot be read: {error.strerror}", where=str(error.filename or path))) from None
+    return f"sha256:{sha.hexdigest()}"
+
+
+def files(folder: Path) -> list[str]:
+    """The files of a folder that count as its code: POSIX paths relative to it, sorted."""
+    ignored = _ignore_rules(folder)
+    candidates: Iterator[str] = _walk(folder)
+    if not ignored:
+        return sorted(candidates)
+    # Imported only where a .dockerignore exists: it pulls in an HTTP client.
+    from docker.utils.build import exclude_paths
+
+    kept = {Path(kept).as_posix() for kept in exclude_paths(str(folder), ignored)}
+    return sorted(set(candidates) & kept)
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    # followlinks stays off: a link is hashed as a link, so that a cycle cannot hang the compile.
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in LEFT_BEHIND and not name.endswith(LEFT_BEHIND_SUFFIXES)]
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        for name in [*names, *links]:
+            if not name.endswith(LEFT_BEHIND_SUFFIXES):
+                yield (Path(parent) / name).relative_to(folder).as_posix()
+
+
+def _ignore_rules(folder: Path) -> list[str]:
+    try:
+        text = (folder / ".dockerignore").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _add_file(sha: hashlib._Hash, name: str, path: Path) -> None:
+    """Every part is preceded by its length, so that no two trees give the same stream."""
+    if path.is_symlink():
+        kind, content = b"link", os.fsencode(path.readlink())
+    else:
+        # A FIFO or socket would block for ever; it is not code either.
+        if not path.is_file():
+            return
+        kind = b"exec" if os.access(path, os.X_OK) else b"file"
+        content = path.read_bytes()
+    for part in (kind, os.fsencode(name), content):
+        sha.update(len(part).to_bytes(8, "big"))
+        sha.update(part)
