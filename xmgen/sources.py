@@ -1,15 +1,18 @@
 """Content hashes of code: changed code is a changed experiment.
 
-The hash covers names, content and the executable bit. Times, owners and other modes are left out, and so is what no build would send
-(`.dockerignore`) or what running the code leaves behind, so that training once does not make the code look changed.
+The hash covers names, content and the owner's executable bit. Times, owners and other modes are left out, and so is
+what no build would send (`.dockerignore`) or what running the code leaves behind: training once must not make the code
+look changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from xmgen.errors import InputError, Problem
 
@@ -29,6 +32,10 @@ LEFT_BEHIND = frozenset(
 """Folders that tools leave in a source tree; never part of the code, never sent to a build."""
 
 LEFT_BEHIND_SUFFIXES = (".pyc", ".pyo", ".egg-info")
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
 
 
 def digest(path: Path) -> str:
@@ -82,7 +89,7 @@ def _ignore_rules(folder: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _add_file(sha: hashlib._Hash, name: str, path: Path) -> None:
+def _add_file(sha: _Hash, name: str, path: Path) -> None:
     """Every part is preceded by its length, so that no two trees give the same stream."""
     if path.is_symlink():
         kind, content = b"link", os.fsencode(path.readlink())
@@ -90,7 +97,7 @@ def _add_file(sha: hashlib._Hash, name: str, path: Path) -> None:
         # A FIFO or socket would block for ever; it is not code either.
         if not path.is_file():
             return
-        kind = b"exec" if os.access(path, os.X_OK) else b"file"
+        kind = b"exec" if path.stat().st_mode & stat.S_IXUSR else b"file"
         content = path.read_bytes()
     for part in (kind, os.fsencode(name), content):
         sha.update(len(part).to_bytes(8, "big"))
