@@ -62,8 +62,9 @@ class CommandList:
 class PythonContainer:
     """Python code in a folder, with its entry point.
 
-    path:    the folder; `requirements.txt` in it lists what the image installs.
-    digest:  content hash of the folder (`xmgen.sources.digest`), so that changed code is a changed experiment.
+    path:         the folder.
+    digest:       content hash of the folder (`xmgen.sources.digest`), so that changed code is a changed experiment.
+    requirements: whether the folder has a `requirements.txt`, which lists what the image installs.
     """
 
     kind: Literal["python_container"] = "python_container"
@@ -71,6 +72,7 @@ class PythonContainer:
     path: str
     entrypoint: ModuleName | CommandList
     digest: str
+    requirements: bool = False
     base_image: str | None = None
     docker_instructions: tuple[str, ...] | None = None
     use_deep_module: bool = False
@@ -239,14 +241,15 @@ class WorkUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """source: what it was compiled from. experiment_id: XManager's `xid`, stable for the stack
-    (`names.experiment_id`); it is here because args and env may contain it.
+    """source: what it was compiled from, with `flags` for a launch script. experiment_id: XManager's `xid`, stable for
+    the stack (`names.experiment_id`); it is here because args and env may contain it.
     """
 
     version: int = VERSION
     title: str
     stack: str
     source: str
+    flags: tuple[str, ...] = ()
     experiment_id: int
     executables: tuple[Executable, ...]
     units: tuple[WorkUnit, ...]

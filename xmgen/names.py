@@ -1,0 +1,100 @@
+"""Every naming rule, in one place.
+
+A user may title things as they like; each function here turns any text into a name that is valid where it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from xmgen.experiment import Arg, ShellSafeArg, WorkUnit
+
+UNIT_SLUG_LENGTH = 40
+"""Characters of a unit's slug. With its hash and a counter a logical name stays below 54: Pulumi and Kubernetes append
+up to nine characters, and 63 is the limit of a DNS label."""
+
+
+def slug(text: str, limit: int = 63) -> str:
+    """Lower-case letters, digits and single hyphens; starts with a letter, ends with a letter or digit.
+
+    The end is kept when the text is too long, because it usually says more. Empty when nothing of the text is left.
+    """
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    result = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    if len(result) > limit:
+        result = result[-limit:].lstrip("-")
+    return re.sub(r"^[0-9-]+", "", result) if not result[:1].isalpha() else result
+
+
+def stack_name(text: str) -> str:
+    """A stack's name from a file's or folder's: what Pulumi and a file system both take."""
+    return slug(text, limit=40) or f"experiment-{short_hash(text)}"
+
+
+def experiment_id(stack: str) -> int:
+    """XManager's experiment id: thirteen digits, as its wall clock in milliseconds has, but stable for the stack."""
+    return 10**12 + int.from_bytes(hashlib.sha256(stack.encode()).digest()[:8], "big") % (9 * 10**12)
+
+
+def full_job_name(experiment: int, unit: WorkUnit, job: str) -> str:
+    """XManager's name of a job, which its args and env may contain."""
+    return f"{unit_prefix(experiment, unit)}_{job}"
+
+
+def unit_prefix(experiment: int, unit: WorkUnit) -> str:
+    return f"{experiment}_auxiliary" if unit.role == "auxiliary" else f"{experiment}_{unit.id}"
+
+
+def short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def identifier(text: str) -> str:
+    """A Python identifier that is no keyword."""
+    name = slug(text).replace("-", "_") or f"x_{short_hash(text)}"
+    return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) else name
+
+
+def unique(wanted: Iterable[str]) -> Iterator[str]:
+    """The names in order; the second of one name gets `-2`, the third `-3`."""
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    for name in wanted:
+        candidate = name
+        while candidate in used:
+            counts[name] = counts.get(name, 1) + 1
+            candidate = f"{name}-{counts[name]}"
+        used.add(candidate)
+        yield candidate
+
+
+def unit_slug(unit: WorkUnit, experiment: int) -> str:
+    """A readable name made of nothing but the unit's own content, so that other units never rename it.
+
+    The user's label, else the first job's name and as many of its last arguments as fit: a sweep's come last.
+    Arguments that hold a positional name are left out, since they change when trials are reordered.
+    """
+    if unit.label:
+        return slug(unit.label, UNIT_SLUG_LENGTH) or "unit"
+    job = unit.jobs[0]
+    name = slug(job.name, UNIT_SLUG_LENGTH) or "job"
+    return "-".join([name, *_argument_slugs(job.args, str(experiment), UNIT_SLUG_LENGTH - len(name))])
+
+
+def _argument_slugs(args: Sequence[Arg], experiment: str, room: int) -> list[str]:
+    parts: list[str] = []
+    for arg in reversed(args):
+        if isinstance(arg, ShellSafeArg) or experiment in arg:
+            continue
+        part = re.sub(r"[^a-z0-9]+", "-", arg.lower()).strip("-")
+        if not part:
+            continue
+        room -= len(part) + 1
+        if room < 0:
+            break
+        parts.append(part)
+    return parts[::-1]
