@@ -19,15 +19,13 @@ up to nine characters, and 63 is the limit of a DNS label."""
 
 
 def slug(text: str, limit: int = 63) -> str:
-    """Lower-case letters, digits and single hyphens; starts with a letter, ends with a letter or digit.
+    """Lower-case letters, digits and single hyphens; starts and ends with a letter or digit.
 
     The end is kept when the text is too long, because it usually says more. Empty when nothing of the text is left.
     """
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     result = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
-    if len(result) > limit:
-        result = result[-limit:].lstrip("-")
-    return re.sub(r"^[0-9-]+", "", result) if not result[:1].isalpha() else result
+    return result[-limit:].lstrip("-")
 
 
 def stack_name(text: str) -> str:
@@ -56,6 +54,7 @@ def short_hash(text: str) -> str:
 def identifier(text: str) -> str:
     """A Python identifier that is no keyword."""
     name = slug(text).replace("-", "_") or f"x_{short_hash(text)}"
+    name = f"_{name}" if name[0].isdigit() else name
     return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) else name
 
 

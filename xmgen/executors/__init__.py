@@ -1,0 +1,1 @@
+"""What a job becomes, one module per executor: Job -> manifest, as plain data."""

@@ -1,0 +1,104 @@
+"""A stack's folder on disk: replaced as a whole or not at all, and only if xmgen wrote it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from xmgen.errors import OperationError, Problem
+from xmgen.plan import HEADER
+from xmgen.program import LOCK
+
+
+def folder(root: Path, stack: str) -> Path:
+    return root / "stacks" / stack
+
+
+def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
+    """Make the folder hold exactly `files`. Returns whether anything changed.
+
+    Raises OperationError for a folder, or a file in it, that xmgen did not write: nothing of the user's is lost.
+    """
+    target = folder(root, stack)
+    if target.exists() or target.is_symlink():
+        _refuse_foreign(target)
+        if _read(target) == {path: text.encode() for path, text in files.items()}:
+            return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{stack}.", dir=target.parent))
+    try:
+        new = staging / "new"
+        for path, text in files.items():
+            file = new / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        if target.exists():
+            target.rename(staging / "old")
+        try:
+            new.rename(target)
+        except OSError:
+            (staging / "old").rename(target)
+            raise
+    except OSError as error:
+        raise OperationError(Problem(f"cannot be written: {error.strerror}", where=str(target))) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return True
+
+
+def difference(root: Path, stack: str, files: Mapping[str, str]) -> str:
+    """A unified diff from the folder to what it should hold; empty when they are equal."""
+    target = folder(root, stack)
+    present = _read(target) if target.is_dir() else {}
+    lines: list[str] = []
+    for path in sorted(present.keys() | files.keys()):
+        old = present.get(path, b"").decode(errors="replace")
+        new = files.get(path, "")
+        if old != new:
+            name = f"stacks/{stack}/{path}"
+            lines += difflib.unified_diff(
+                old.splitlines(keepends=True),
+                new.splitlines(keepends=True),
+                f"a/{name}" if path in present else os.devnull,
+                f"b/{name}" if path in files else os.devnull,
+            )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _read(target: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(target).as_posix(): path.read_bytes()
+        for path in sorted(target.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def _refuse_foreign(target: Path) -> None:
+    if target.is_symlink() or not target.is_dir() or (any(target.iterdir()) and not (target / LOCK).is_file()):
+        raise OperationError(
+            Problem(
+                "xmgen did not write this, and leaves it alone",
+                where=str(target),
+                hint="compile to another stack with --stack, or move it away",
+            )
+        )
+    foreign = [path for path, content in _read(target).items() if not _is_generated(path, content)]
+    if foreign:
+        raise OperationError(
+            *(
+                Problem(
+                    "xmgen did not write this file, and a compile would remove it",
+                    where=str(target / path),
+                    hint="move it out of the stack's folder",
+                )
+                for path in foreign
+            )
+        )
+
+
+def _is_generated(path: str, content: bytes) -> bool:
+    return path == LOCK or HEADER.encode() in content.split(b"\n", 1)[0]
