@@ -91,6 +91,9 @@ def _literal(value: object) -> str:
         case dict():
             pairs = cast(dict[object, object], value).items()
             return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in pairs)}}}"
+        case jinja2.Undefined():
+            # Using it as a text raises the error that names it.
+            return str(value)
         case _:
             raise TypeError(f"no Python literal for {value!r}")
 
@@ -111,7 +114,7 @@ def comment(text: str) -> Code:
 
 def html_comment(text: str) -> Code:
     """Text inside an HTML comment, which two hyphens would end."""
-    return Code(one_line(text).replace("--", "- -"))
+    return Code(re.sub("-(?=-)", "- ", one_line(text)))
 
 
 def docstring(text: str) -> Code:

@@ -1,0 +1,95 @@
+"""Naming rules: any text becomes a name that is valid where it is used."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import XID, job
+from xmgen import names
+from xmgen.experiment import ShellSafeArg, WorkUnit
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("train", "train"),
+        ("Learning Rate", "learning-rate"),
+        ("--learning_rate=1e-05", "learning-rate-1e-05"),
+        ("Größe", "groe"),
+        ("a--b__c", "a-b-c"),
+        ("'; rm -rf / #", "rm-rf"),
+        ("🎉", ""),
+        ("", ""),
+        ("7b", "7b"),
+    ],
+)
+def test_slug(text: str, expected: str) -> None:
+    assert names.slug(text) == expected
+
+
+def test_a_long_slug_keeps_its_end() -> None:
+    assert names.slug("a-very-long-prefix-resnet-50", limit=10) == "resnet-50"
+
+
+@given(st.text(), st.integers(1, 63))
+def test_a_slug_is_a_dns_label_and_its_own_slug(text: str, limit: int) -> None:
+    slug = names.slug(text, limit)
+    assert slug == "" or re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", slug)
+    assert len(slug) <= limit
+    assert names.slug(slug, limit) == slug
+
+
+@given(st.text())
+def test_a_stack_name_is_never_empty_and_is_stable(text: str) -> None:
+    name = names.stack_name(text)
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name)
+    assert names.stack_name(text) == name
+
+
+@given(st.text())
+def test_an_identifier_is_one(text: str) -> None:
+    compile(f"{names.identifier(text)} = 1", "", "exec")
+
+
+def test_experiment_ids_are_stable_and_look_like_xmanagers() -> None:
+    assert names.experiment_id("quickstart") == names.experiment_id("quickstart")
+    assert names.experiment_id("quickstart") != names.experiment_id("quickstart-2")
+    assert all(len(str(names.experiment_id(str(number)))) == 13 for number in range(1000))
+
+
+def test_equal_names_are_counted_and_never_collide_with_a_given_one() -> None:
+    assert list(names.unique(["a", "b", "a", "a", "a-2"])) == ["a", "b", "a-2", "a-3", "a-2-2"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "slug"),
+    [
+        (WorkUnit(id=1, jobs=(job("--lr=0.1", "--width=32"),)), "train-lr-0-1-width-32"),
+        (WorkUnit(id=1, jobs=(job(),)), "train"),
+        (WorkUnit(id=1, jobs=(job("--lr=0.1"),), label="Best so far!"), "best-so-far"),
+        (WorkUnit(id=1, jobs=(job("--data=" + "x" * 60, "--lr=0.1"),)), "train-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job(f"--host={XID}_1_db", "--lr=0.1"),)), "train-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job(ShellSafeArg("$HOME"), "--lr=0.1"),)), "train-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job("--lr=0.1"), job(name="eval"))), "train-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job(name="🎉"),)), "job"),
+    ],
+)
+def test_a_units_slug_comes_from_its_own_content(unit: WorkUnit, slug: str) -> None:
+    assert names.unit_slug(unit, XID) == slug
+
+
+@given(st.text(min_size=1), st.lists(st.text()))
+def test_a_logical_name_leaves_room_for_the_suffixes_of_pulumi_and_kubernetes(name: str, args: list[str]) -> None:
+    unit = WorkUnit(id=1, jobs=(job(*args, name=name),))
+    assert len(names.unit_slug(unit, XID)) <= names.UNIT_SLUG_LENGTH
+
+
+def test_full_job_names_are_xmanagers() -> None:
+    unit = WorkUnit(id=3, jobs=(job(),))
+    auxiliary = WorkUnit(id=0, jobs=(job(),), role="auxiliary")
+    assert names.full_job_name(17, unit, "train") == "17_3_train"
+    assert names.full_job_name(17, auxiliary, "board") == "17_auxiliary_board"
