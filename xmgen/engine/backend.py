@@ -1,0 +1,185 @@
+"""Where a stack's state lives: the backend Pulumi is logged in to, else a folder of the project's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """url: as Pulumi takes it; empty when it is Pulumi's own choice (a login in the cloud by access token).
+    own: made by xmgen, because the user has none.
+    """
+
+    url: str
+    own: bool
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a backend of files; None for every other kind."""
+        parts = urlsplit(self.url)
+        if parts.scheme != "file":
+            return None
+        return Path(unquote(parts.netloc + parts.path)).expanduser()
+
+    @property
+    def encrypts_with_passphrase(self) -> bool:
+        """Whether secrets are encrypted here, with a passphrase, and not by Pulumi's service."""
+        return urlsplit(self.url).scheme not in ("", "http", "https")
+
+
+def choose(project: Project, environment: Mapping[str, str]) -> Backend:
+    """The backend that Pulumi would use with this environment, else a local one, whose folder is made."""
+    if environment.get("PULUMI_BACKEND_URL"):
+        return Backend(environment["PULUMI_BACKEND_URL"], own=False)
+    if project.backend:
+        return Backend(project.backend, own=False)
+    if current := _logged_in(environment):
+        return Backend(current, own=False)
+    if environment.get("PULUMI_ACCESS_TOKEN"):
+        return Backend("", own=False)
+    try:
+        project.local_backend.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperationError(Problem(f"cannot be made: {error.strerror}", where=str(project.local_backend))) from None
+    return Backend(project.local_backend.as_uri(), own=True)
+
+
+def overrides(project: Project, stack: str, backend: Backend, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that make Pulumi use `backend` for `stack` without a question.
+
+    Raises InputError when the stack has secrets and no passphrase protects them.
+    """
+    result: dict[str, str] = {}
+    if backend.own:
+        result["PULUMI_BACKEND_URL"] = backend.url
+    chosen = environment.get("PULUMI_CONFIG_PASSPHRASE")
+    if chosen or environment.get("PULUMI_CONFIG_PASSPHRASE_FILE") or not backend.encrypts_with_passphrase:
+        return result
+    settings = read_settings(project.settings(stack))
+    if "secretsprovider" in settings and settings["secretsprovider"] != "passphrase":
+        return result
+    if has_secret(settings.get("config")):
+        raise InputError(
+            Problem(
+                "the stack's settings hold secrets, and an empty passphrase would not protect them",
+                where=str(project.settings(stack).relative_to(project.root)),
+                hint="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE; for a stack that was made with an "
+                f"empty passphrase, `pulumi stack change-secrets-provider passphrase --stack {stack}` sets one",
+            )
+        )
+    # Without secrets there is nothing to protect, and Pulumi refuses to go on without a passphrase.
+    result["PULUMI_CONFIG_PASSPHRASE"] = ""
+    return result
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The content of Pulumi.<stack>.yaml; empty when there is none yet. Raises InputError when it is not YAML."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(path))) from None
+    return cast(dict[str, Any], content) if isinstance(content, dict) else {}
+
+
+def has_secret(config: object) -> bool:
+    """Whether a value of a stack's configuration is encrypted, at any depth."""
+    match config:
+        case dict():
+            mapping = cast(dict[object, object], config)
+            return "secure" in mapping or any(has_secret(value) for value in mapping.values())
+        case list():
+            return any(has_secret(value) for value in cast(list[object], config))
+        case _:
+            return False
+
+
+def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
+    """Remove the locks that killed processes of this machine left in a backend of files. Returns their number.
+
+    Raises OperationError while the stack is locked by a process that lives, or by one of another machine, of which
+    nobody here can say. Other backends expire their locks themselves.
+    """
+    if backend.folder is None:
+        return 0
+    folder = backend.folder / ".pulumi" / "locks" / "organization" / project.name / stack
+    dead: list[Path] = []
+    problems: list[Problem] = []
+    for file in sorted(folder.glob("*.json")):
+        holder = _holder(file)
+        if holder is None:
+            continue
+        host, pid = holder
+        if host != socket.gethostname():
+            problems.append(
+                Problem(
+                    f"the stack is locked by process {pid} on {host}",
+                    where=stack,
+                    hint=f"if it no longer runs there, `pulumi cancel --stack {stack}` removes the lock",
+                )
+            )
+        elif _is_pulumi(pid):
+            problems.append(
+                Problem(
+                    f"process {pid} is working on the stack",
+                    where=stack,
+                    hint=f"wait for it, or stop it with `kill -INT {pid}`",
+                )
+            )
+        else:
+            dead.append(file)
+    if problems:
+        raise OperationError(*problems)
+    for file in dead:
+        file.unlink(missing_ok=True)
+        file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)
+    return len(dead)
+
+
+def _logged_in(environment: Mapping[str, str]) -> str | None:
+    """The backend of `pulumi login`."""
+    home = environment.get("PULUMI_CREDENTIALS_PATH") or environment.get("PULUMI_HOME") or Path.home() / ".pulumi"
+    with contextlib.suppress(OSError, ValueError):
+        content = json.loads((Path(home) / "credentials.json").read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return str(cast(dict[str, Any], content).get("current") or "") or None
+    return None
+
+
+def _holder(lock: Path) -> tuple[str, int] | None:
+    """Host and process of a lock; None when it is gone or half written, so that its process is just starting."""
+    try:
+        content = json.loads(lock.read_text(encoding="utf-8"))
+        return str(content["hostname"]), int(content["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_pulumi(pid: int) -> bool:
+    """Whether the process lives and is Pulumi: the number of a dead one may have been given to another program."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "pulumi"
+    except OSError:
+        # Not Linux: it lives, and that is all we can know.
+        return not Path("/proc/self").exists()

@@ -1,0 +1,123 @@
+"""The engine's events as the progress of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from xmgen.engine.pulumi import Event
+from xmgen.engine.trials import RUN_TYPE, Status, Trial, trial
+
+RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
+"""Operations of a work unit's resource in which the provider runs its jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What Pulumi says. unit: the work unit it is about; empty when it is about none."""
+
+    severity: Literal["error", "warning", "info"]
+    text: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A work unit that the experiment no longer has, and that is gone."""
+
+    unit: str
+
+
+Change = Trial | Removed | Message
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where an operation stands.
+
+    units: every work unit of the experiment, by logical name, in its order. steps: what a preview would do to each
+    resource, `(operation, type, name, changed properties)`. changes: resources per operation, once it has ended.
+    """
+
+    units: dict[str, Trial]
+    messages: list[Message] = field(default_factory=list[Message])
+    steps: list[tuple[str, str, str, tuple[str, ...]]] = field(
+        default_factory=list[tuple[str, str, str, tuple[str, ...]]]
+    )
+    changes: dict[str, int] = field(default_factory=dict[str, int])
+    result: str = ""
+
+    def apply(self, event: Event) -> Change | None:
+        """Take an event in; returns what a user should hear of it."""
+        if diagnostic := event.get("diagnosticEvent"):
+            return self._diagnostic(diagnostic)
+        if summary := event.get("summaryEvent"):
+            self.changes = {str(key): int(value) for key, value in (summary.get("resourceChanges") or {}).items()}
+            self.result = str(summary.get("result") or "")
+            return None
+        for kind in ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"):
+            if kind in event:
+                return self._step(kind, event[kind])
+        return None
+
+    def count(self, status: Status) -> int:
+        return sum(unit.status == status for unit in self.units.values())
+
+    def _step(self, kind: str, event: Event) -> Change | None:
+        metadata = event["metadata"]
+        operation, name = str(metadata["op"]), _name(metadata["urn"])
+        if event.get("planning"):
+            if kind == "resourcePreEvent":
+                changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
+                self.steps.append((operation, str(metadata["type"]), name, changed))
+            return None
+        if metadata["type"] != RUN_TYPE:
+            return None
+        match kind, self.units.get(name):
+            case "resOutputsEvent", None if operation == "delete":
+                return Removed(name)
+            case _, None:
+                return None
+            case "resourcePreEvent", unit if operation in RUNNING_OPERATIONS:
+                return self._set(replace(unit, status="running", reasons=()))
+            case "resOutputsEvent", unit if operation in RUNNING_OPERATIONS or operation == "same":
+                done = self._set(trial(name, unit.arguments, metadata.get("new")))
+                # What was finished before is no news.
+                return None if operation == "same" else done
+            case "resOpFailedEvent", unit:
+                return self._set(self._failed(unit, metadata))
+            case _:
+                return None
+
+    def _failed(self, unit: Trial, metadata: Event) -> Trial:
+        state: dict[str, Any] = metadata.get("new") or {}
+        known = trial(unit.name, unit.arguments, state)
+        said = tuple(message.text for message in self.messages if message.unit == unit.name)
+        return replace(known, status="failed", reasons=known.reasons or said)
+
+    def _set(self, unit: Trial) -> Trial:
+        self.units[unit.name] = unit
+        return unit
+
+    def _diagnostic(self, event: Event) -> Message | None:
+        text = str(event.get("message") or "").rstrip("\n")
+        severity = str(event.get("severity") or "info")
+        if severity == "debug" or not text:
+            return None
+        known: Literal["error", "warning", "info"] = (
+            "error" if severity == "error" else "warning" if severity == "warning" else "info"
+        )
+        message = Message(known, text, _name(str(event.get("urn") or "")))
+        if message.severity != "info":
+            self.messages.append(message)
+        return message
+
+
+def progress(rows: Sequence[tuple[str, dict[str, str]]]) -> Progress:
+    """The start: every unit is waiting. rows: as `trials.rows` gives them."""
+    return Progress(units={name: Trial(name=name, arguments=varying) for name, varying in rows})
+
+
+def _name(urn: str) -> str:
+    return urn.rsplit("::", 1)[-1]

@@ -1,0 +1,237 @@
+"""Finds the Pulumi CLI and calls it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xmgen.errors import OperationError, Problem
+from xmgen.project import TOOLS, Project
+
+MINIMUM_VERSION = (3, 207)
+"""The first with everything a stack uses (the Python SDK's own lower bound in our dependencies is the same)."""
+
+GLOBAL_OPTIONS = ("--non-interactive", "--color", "never")
+
+Event = dict[str, Any]
+"""One of the engine's events, as its `--json` output has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulumi:
+    """A Pulumi CLI, called in a project's folder.
+
+    overrides: the environment variables it needs beyond the user's own.
+    """
+
+    project: Project
+    executable: Path
+    overrides: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.overrides, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+
+    def run(self, *arguments: str, stdin: str | None = None) -> str:
+        """The standard output of a short command. Raises OperationError with what Pulumi says when it fails."""
+        done = subprocess.run(  # noqa: S603 (a list of arguments, no shell)
+            [str(self.executable), *arguments, *GLOBAL_OPTIONS],
+            cwd=self.project.root,
+            env=self.environment(),
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+        if done.returncode != 0:
+            raise OperationError(failure(f"pulumi {arguments[0]}", done.stderr or done.stdout))
+        return done.stdout
+
+    def start(self, *arguments: str) -> Operation:
+        """Start a command that reports events: `up`, `preview` or `destroy`."""
+        environment = self.environment()
+        # Without it a preview reports its steps in one document at its end.
+        environment["PULUMI_ENABLE_STREAMING_JSON_PREVIEW"] = "true"
+        return Operation([str(self.executable), *arguments, "--json", *GLOBAL_OPTIONS], self.project.root, environment)
+
+    def shell_command(self, *arguments: str) -> str:
+        """The command as a user would type it in a shell, its environment included."""
+        # A terminal shows Pulumi's own display, hence none of the options with which we call it.
+        assignments = [f"{name}={_quoted(name, value)}" for name, value in self.overrides.items()]
+        words = [_program(self.executable, self.overrides.get("PATH")), *arguments]
+        if Path.cwd() != self.project.root:
+            words += ["--cwd", str(self.project.root)]
+        return " ".join([*assignments, *(shlex.quote(word) for word in words)])
+
+
+class Operation:
+    """A running `pulumi up`, `preview` or `destroy`. Iterate over it for its events, then `wait` for its exit code.
+
+    It has a process group of its own, so that Ctrl-C in a terminal reaches it once, through `interrupt`: the engine
+    takes a second signal as the order to abandon what is in flight.
+    """
+
+    def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self.messages: list[str] = []
+        """Lines that are no event: what Pulumi says before it starts, such as that the stack is locked."""
+        self.interrupted = False
+        self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        )
+        # Read beside the events: a full pipe would stop the engine.
+        self._stderr = threading.Thread(target=self._collect, daemon=True)
+        self._stderr.start()
+
+    def __iter__(self) -> Iterator[Event]:
+        assert self._process.stdout is not None  # noqa: S101 (for the type checker)
+        for line in self._process.stdout:
+            event = _event(line)
+            if event is None:
+                self.messages.append(line.rstrip("\n"))
+            else:
+                yield event
+
+    def interrupt(self) -> None:
+        """Ask the engine to stop: it tells the providers, waits for what is in flight and saves its state."""
+        self.interrupted = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def wait(self) -> int:
+        code = self._process.wait()
+        self._stderr.join()
+        return code
+
+    def _collect(self) -> None:
+        assert self._process.stderr is not None  # noqa: S101 (for the type checker)
+        self.messages.extend(line.rstrip("\n") for line in self._process.stderr)
+
+
+@contextlib.contextmanager
+def forwarded_signals(operation: Operation, when_interrupted: Callable[[], None]) -> Generator[None]:
+    """While inside, Ctrl-C (and SIGTERM, SIGHUP) is passed to the engine, for which the caller goes on waiting."""
+
+    def forward(signum: int, frame: object) -> None:
+        operation.interrupt()
+        when_interrupted()
+
+    previous = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def find(project: Project) -> Pulumi:
+    """The Pulumi CLI: on PATH, else one that `tools/` built, else where Pulumi's installer puts it.
+
+    Raises OperationError when there is none or it is too old.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    # The language host runs the `python3` on PATH, and it must be the one that has xmgen.
+    first = [] if _same_python(path) else [Path(sys.executable).parent]
+    executable = shutil.which("pulumi", path=path)
+    elsewhere = None if executable else _elsewhere(project)
+    if elsewhere:
+        executable = str(elsewhere / "pulumi")
+        first.append(elsewhere)
+    if executable is None:
+        raise OperationError(
+            Problem(
+                "the Pulumi CLI is not installed",
+                hint="`make quickstart` in xmgen's checkout installs or builds it; "
+                "https://www.pulumi.com/docs/install/ says how to get it otherwise",
+            )
+        )
+    overrides: dict[str, str] = {}
+    if first:
+        overrides["PATH"] = os.pathsep.join([*(str(folder) for folder in first), path])
+    # A user's own installation keeps its plugins and logins in the user's own folder; ours must not touch those.
+    if elsewhere and elsewhere.parent.name == TOOLS and not os.environ.get("PULUMI_HOME"):
+        overrides["PULUMI_HOME"] = str(elsewhere.parent / "pulumi-home")
+    pulumi = Pulumi(project=project, executable=Path(executable), overrides=overrides)
+    _check_version(pulumi)
+    return pulumi
+
+
+def failure(command: str, output: str) -> Problem:
+    """What Pulumi says when a command fails, without its frame."""
+    lines = [line.removeprefix("error: ").strip() for line in output.splitlines()]
+    text = "\n  ".join(line for line in lines if line) or "no reason given"
+    hint = ""
+    if "incorrect passphrase" in text:
+        hint = "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made"
+    return Problem(f"{command} failed: {text}", hint=hint)
+
+
+def _elsewhere(project: Project) -> Path | None:
+    """The folder, not on PATH, that holds the CLI: one that `tools/` built, or the installer's."""
+    checkout = Path(__file__).parents[2]
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    folders = (project.tools / "bin", checkout / TOOLS / "bin", home / "bin")
+    return next((folder for folder in folders if shutil.which("pulumi", path=str(folder))), None)
+
+
+def _same_python(path: str) -> bool:
+    found = shutil.which("python3", path=path)
+    return found is not None and Path(found).parent == Path(sys.executable).parent
+
+
+def _check_version(pulumi: Pulumi) -> None:
+    text = pulumi.run("version").strip()
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    # A development build has no number; whoever builds one knows what it is.
+    if match and (int(match[1]), int(match[2])) < MINIMUM_VERSION:
+        wanted = ".".join(str(part) for part in MINIMUM_VERSION)
+        raise OperationError(
+            Problem(
+                f"Pulumi {text} is too old",
+                where=str(pulumi.executable),
+                hint=f"at least {wanted} is needed; https://www.pulumi.com/docs/install/",
+            )
+        )
+
+
+def _event(line: str) -> Event | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "sequence" in event else None  # pyright: ignore
+
+
+def _quoted(name: str, value: str) -> str:
+    if name == "PATH":
+        user = os.environ.get("PATH", os.defpath)
+        return f"{shlex.quote(value.removesuffix(user))}$PATH" if value.endswith(user) else shlex.quote(value)
+    return shlex.quote(value) if value else '""'
+
+
+def _program(executable: Path, path: str | None) -> str:
+    """`pulumi` where the command's own PATH finds this one, else its full path."""
+    found = shutil.which("pulumi", path=path)
+    return "pulumi" if found == str(executable) else str(executable)

@@ -1,0 +1,116 @@
+"""What became of each work unit, from the stack's state in Pulumi and what the provider leaves on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from xmgen import arguments
+from xmgen.plan import Plan
+
+Status = Literal["waiting", "running", "finished", "failed", "stopped"]
+
+RUN_TYPE = "xmgen:local:Run"
+
+SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
+"""The key by which Pulumi marks a special value in state; a secret is never shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One work unit and how it went.
+
+    arguments: those that vary in the experiment. duration: seconds. reasons: why it failed.
+    log, output: paths relative to the project's root.
+    """
+
+    name: str
+    arguments: Mapping[str, str]
+    status: Status = "waiting"
+    exit_code: int | None = None
+    duration: float | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log: str = ""
+    output: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+def rows(plan: Plan) -> list[tuple[str, dict[str, str]]]:
+    """The logical name of each unit, and those of its arguments that vary, in the experiment's order."""
+    named = [arguments.named(plan.experiment.units[unit.position]) for unit in plan.units]
+    varying = arguments.varying(named, without=str(plan.experiment.experiment_id))
+    return [
+        (unit.name, {name: values[name] for name in varying if name in values})
+        for unit, values in zip(plan.units, named, strict=True)
+    ]
+
+
+def trial(name: str, varying: Mapping[str, str], state: Mapping[str, Any] | None) -> Trial:
+    """A unit and its resource in the stack's state; None when it is not in it."""
+    if state is None:
+        return Trial(name=name, arguments=varying)
+    outputs = visible(state.get("outputs") or {})
+    reasons = tuple(str(reason) for reason in state.get("initErrors") or ())
+    return Trial(
+        name=name,
+        arguments=varying,
+        status="failed" if reasons else "finished",
+        exit_code=_integer(outputs.get("exitCode")),
+        duration=_number(outputs.get("durationSeconds")),
+        metrics=outputs["metrics"] if isinstance(outputs.get("metrics"), dict) else {},
+        log=str(outputs.get("logPath") or ""),
+        output=str(outputs.get("outputPath") or ""),
+        reasons=reasons,
+    )
+
+
+def runs(export: str) -> dict[str, dict[str, Any]]:
+    """Logical name -> resource of the work units in what `pulumi stack export` prints."""
+    return {
+        str(resource["urn"]).rsplit("::", 1)[-1]: resource
+        for resource in resources(export)
+        # One that waits for its deletion has been replaced already.
+        if resource.get("type") == RUN_TYPE and not resource.get("delete")
+    }
+
+
+def resources(export: str) -> list[dict[str, Any]]:
+    return _list(_deployment(export).get("resources"))
+
+
+def pending_operations(export: str) -> list[dict[str, Any]]:
+    """Operations that the engine began and never saw end, because it was killed."""
+    return _list(_deployment(export).get("pending_operations"))
+
+
+def visible(value: Any) -> Any:
+    """A value of the state with every secret in it replaced by `[secret]`."""
+    match value:
+        case dict():
+            mapping = cast(dict[str, Any], value)
+            return "[secret]" if SECRET in mapping else {key: visible(item) for key, item in mapping.items()}
+        case list():
+            return [visible(item) for item in cast(Iterable[Any], value)]
+        case _:
+            return value
+
+
+def _deployment(export: str) -> dict[str, Any]:
+    content = json.loads(export)
+    deployment = content.get("deployment") if isinstance(content, dict) else None  # pyright: ignore
+    return cast(dict[str, Any], deployment) if isinstance(deployment, dict) else {}
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return cast(list[dict[str, Any]], value) if isinstance(value, list) else []
+
+
+def _integer(value: object) -> int | None:
+    # The state's numbers are floats.
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,101 @@
+"""Where things live: the project's folders, in one place.
+
+A project is a folder with a Pulumi.yaml whose `main` is `stacks/`. `xmgen init` makes one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from xmgen.errors import InputError, Problem
+
+PULUMI_FILE = "Pulumi.yaml"
+STACKS = "stacks"
+TOOLS = ".tools"
+LOCK_FILE = "experiment.lock.json"
+"""The serialised Experiment; a folder below `stacks/` that holds one is a compiled stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """root: the folder of Pulumi.yaml, absolute. name: the Pulumi project's name. backend: the state's URL when
+    Pulumi.yaml names one.
+    """
+
+    root: Path
+    name: str = "experiments"
+    backend: str | None = None
+
+    @property
+    def tools(self) -> Path:
+        """Where `tools/` puts a Pulumi CLI of its own."""
+        return self.root / TOOLS
+
+    @property
+    def private(self) -> Path:
+        """What belongs to this machine and is never committed: logs, outputs, local state."""
+        return self.root / ".xmgen"
+
+    @property
+    def local_backend(self) -> Path:
+        """Pulumi state where the user has no backend of their own."""
+        return self.private / "backend"
+
+    def stack(self, stack: str) -> Path:
+        """The folder of a compiled stack."""
+        return self.root / STACKS / stack
+
+    def lock(self, stack: str) -> Path:
+        return self.stack(stack) / LOCK_FILE
+
+    def settings(self, stack: str) -> Path:
+        """The user's settings of a stack; Pulumi's own file."""
+        return self.root / STACKS / f"Pulumi.{stack}.yaml"
+
+    def runs(self, stack: str) -> Path:
+        """Logs, outputs and journals of the trials that ran on this machine, one folder per work unit."""
+        return self.private / stack / "runs"
+
+    def stacks(self) -> list[str]:
+        """The names of the compiled stacks, sorted."""
+        return sorted(lock.parent.name for lock in (self.root / STACKS).glob(f"*/{LOCK_FILE}"))
+
+
+def find(start: Path | None = None) -> Project:
+    """The project that holds `start` (default: the working directory).
+
+    Raises InputError when there is none, or when the nearest Pulumi.yaml is of a project of another kind.
+    """
+    folder = (start or Path.cwd()).resolve()
+    for candidate in (folder, *folder.parents):
+        if (candidate / PULUMI_FILE).is_file():
+            return read(candidate)
+    raise InputError(
+        Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint="`xmgen init` makes a project")
+    )
+
+
+def read(root: Path) -> Project:
+    """The project of a folder with a Pulumi.yaml; raises InputError when it is not one of ours."""
+    import yaml
+
+    file = root / PULUMI_FILE
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(file))) from None
+    if not isinstance(content, dict) or str(content.get("main", "")).rstrip("/") != STACKS:  # pyright: ignore
+        raise InputError(
+            Problem(
+                "belongs to a Pulumi project of another kind",
+                where=str(file),
+                hint=f"xmgen's projects have `main: {STACKS}/`; `xmgen init` makes one in a folder of its own",
+            )
+        )
+    return Project(root=root, name=str(content.get("name", "")), backend=_backend(content))  # pyright: ignore
+
+
+def _backend(content: dict[str, object]) -> str | None:
+    backend = content.get("backend")
+    return str(backend["url"]) if isinstance(backend, dict) and backend.get("url") else None  # pyright: ignore
