@@ -90,8 +90,12 @@ def _python(template: str, **values: Value | object) -> str:
     """A module: rendered, parsed, imports sorted and unused ones dropped, formatted."""
     source = render_template(template, **values)
     ast.parse(source, filename=template)
-    source = _ruff(source, "check", "--quiet", "--fix", "--select=I,F401", "--config=lint.isort.known-first-party=[]")
+    source = _ruff(source, "check", "--quiet", "--fix", "--select=I,F401", *_IMPORTS)
     return _ruff(source, "format", "--quiet")
+
+
+# Which modules are the stack's own is said here: ruff would look for them in the current folder.
+_IMPORTS = ("--config=src=[]", "--config=lint.isort.known-first-party=['executables', 'jobs']")
 
 
 def _ruff(source: str, *arguments: str) -> str:
