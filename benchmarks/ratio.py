@@ -1,0 +1,54 @@
+"""Ratios measured in one run: machines are noisy, so the two sides take turns and the median of the pairs counts."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+ROUNDS = 7
+
+
+@dataclass(frozen=True)
+class Side:
+    name: str
+    run: Callable[[], object]
+
+
+def command(name: str, argv: Sequence[str], **options: object) -> Side:
+    """A whole process, its start included."""
+    return Side(name, lambda: subprocess.run(argv, check=True, capture_output=True, **options))  # type: ignore[call-overload]
+
+
+def measure(side: Side, other: Side, rounds: int = ROUNDS) -> list[tuple[float, float]]:
+    """Seconds of both sides, in turn, after one round of warming up."""
+    side.run()
+    other.run()
+    return [(_seconds(side), _seconds(other)) for _ in range(rounds)]
+
+
+def report(budget: str, side: Side, other: Side, allowed: Callable[[float], float], rounds: int = ROUNDS) -> bool:
+    """Print the medians and their ratio. `allowed`: the budget in seconds, from the other side's seconds.
+
+    Returns whether the budget is met: the median of what each pair leaves of it is not negative.
+    """
+    pairs = measure(side, other, rounds)
+    mine, its = (statistics.median(column) for column in zip(*pairs, strict=True))
+    left = statistics.median(allowed(b) - a for a, b in pairs)
+    ratio = statistics.median(a / b for a, b in pairs)
+    verdict = "met" if left >= 0 else "MISSED"
+    print(f"{budget}\n  {side.name}: {mine:.3f} s   {other.name}: {its:.3f} s   ratio {ratio:.2f}   {verdict}")
+    return left >= 0
+
+
+def _seconds(side: Side) -> float:
+    start = time.perf_counter()
+    side.run()
+    return time.perf_counter() - start
+
+
+def exit_with(*met: bool) -> None:
+    sys.exit(0 if all(met) else 1)
