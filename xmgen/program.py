@@ -6,20 +6,14 @@ import ast
 import functools
 import re
 import subprocess
-from collections.abc import Iterable
 
-import yaml
-
-from xmgen import lock, summary
+from xmgen import lock, manifests, summary
 from xmgen.errors import OperationError
-from xmgen.plan import Manifest, Plan, Value, header
+from xmgen.plan import Plan, Value, header
 from xmgen.templating import render as render_template
 
 LOCK = "experiment.lock.json"
 MANIFEST = "manifests/local.yaml"
-
-_NEVER_FOLD = 2**31 - 1
-"""Width of a line of YAML: a long argument stays on one line, since a folded one is hard to compare."""
 
 
 def render(plan: Plan) -> dict[str, str]:
@@ -48,7 +42,7 @@ def render(plan: Plan) -> dict[str, str]:
             header=header(experiment),
             dependencies=any(unit.depends_on for unit in plan.units),
         ),
-        MANIFEST: manifests(plan),
+        MANIFEST: _manifests(plan),
         "SUMMARY.md": summary.render(plan),
         LOCK: lock.dumps(experiment),
     }
@@ -58,28 +52,9 @@ def render(plan: Plan) -> dict[str, str]:
     return files
 
 
-def manifests(plan: Plan) -> str:
+def _manifests(plan: Plan) -> str:
     """One YAML document per work unit, in the user's order."""
-    return f"# {header(plan.experiment)}\n{dump_yaml(unit.manifest for unit in plan.units)}"
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Anchors would make documents that share a value unreadable."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-def dump_yaml(documents: Iterable[Manifest]) -> str:
-    return yaml.dump_all(
-        documents,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        explicit_start=True,
-        width=_NEVER_FOLD,
-    )
+    return f"# {header(plan.experiment)}\n{manifests.dump(unit.manifest for unit in plan.units)}"
 
 
 def _snake_case(key: str) -> str:
