@@ -32,7 +32,7 @@ class _Dumper(yaml.CSafeDumper):
 
     def represent_data(self, data: Any) -> yaml.Node:
         # No anchors either: documents that share a value would become unreadable.
-        kind: object = type(data)
+        kind: object = data.__class__
         if kind is str:
             return yaml.ScalarNode(_STR, data)
         if kind is dict:
