@@ -115,16 +115,9 @@ def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
     Raises OperationError while the stack is locked by a process that lives, or by one of another machine, of which
     nobody here can say. Other backends expire their locks themselves.
     """
-    if backend.folder is None:
-        return 0
-    folder = backend.folder / ".pulumi" / "locks" / "organization" / project.name / stack
     dead: list[Path] = []
     problems: list[Problem] = []
-    for file in sorted(folder.glob("*.json")):
-        holder = _holder(file)
-        if holder is None:
-            continue
-        host, pid = holder
+    for file, host, pid in _locks(backend, project, stack):
         if host != socket.gethostname():
             problems.append(
                 Problem(
@@ -151,6 +144,14 @@ def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
     return len(dead)
 
 
+def is_locked(backend: Backend, project: Project, stack: str) -> bool | None:
+    """Whether somebody works on the stack; None where that cannot be known (not a backend of files)."""
+    if backend.folder is None:
+        return None
+    locks = _locks(backend, project, stack)
+    return any(host != socket.gethostname() or _is_pulumi(pid) for _, host, pid in locks)
+
+
 def _logged_in(environment: Mapping[str, str]) -> str | None:
     """The backend of `pulumi login`."""
     home = environment.get("PULUMI_CREDENTIALS_PATH") or environment.get("PULUMI_HOME") or Path.home() / ".pulumi"
@@ -161,13 +162,18 @@ def _logged_in(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def _holder(lock: Path) -> tuple[str, int] | None:
-    """Host and process of a lock; None when it is gone or half written, so that its process is just starting."""
-    try:
-        content = json.loads(lock.read_text(encoding="utf-8"))
-        return str(content["hostname"]), int(content["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def _locks(backend: Backend, project: Project, stack: str) -> list[tuple[Path, str, int]]:
+    """The locks of a stack in a backend of files: file, host and process."""
+    if backend.folder is None:
+        return []
+    folder = backend.folder / ".pulumi" / "locks" / "organization" / project.name / stack
+    locks: list[tuple[Path, str, int]] = []
+    for file in sorted(folder.glob("*.json")):
+        # One that is gone or half written belongs to a process that is just starting or ending.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            content = json.loads(file.read_text(encoding="utf-8"))
+            locks.append((file, str(content["hostname"]), int(content["pid"])))
+    return locks
 
 
 def _is_pulumi(pid: int) -> bool:

@@ -23,6 +23,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What a preview would do to a resource. changed: the properties that are the reason."""
+
+    operation: str
+    type: str
+    name: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """A work unit that the experiment no longer has, and that is gone."""
 
@@ -36,15 +46,13 @@ Change = Trial | Removed | Message
 class Progress:
     """Where an operation stands.
 
-    units: every work unit of the experiment, by logical name, in its order. steps: what a preview would do to each
-    resource, `(operation, type, name, changed properties)`. changes: resources per operation, once it has ended.
+    units: every work unit of the experiment, by logical name, in its order. steps: those of a preview.
+    changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
     """
 
     units: dict[str, Trial]
     messages: list[Message] = field(default_factory=list[Message])
-    steps: list[tuple[str, str, str, tuple[str, ...]]] = field(
-        default_factory=list[tuple[str, str, str, tuple[str, ...]]]
-    )
+    steps: list[Step] = field(default_factory=list[Step])
     changes: dict[str, int] = field(default_factory=dict[str, int])
     result: str = ""
 
@@ -53,7 +61,7 @@ class Progress:
         if diagnostic := event.get("diagnosticEvent"):
             return self._diagnostic(diagnostic)
         if summary := event.get("summaryEvent"):
-            self.changes = {str(key): int(value) for key, value in (summary.get("resourceChanges") or {}).items()}
+            self.changes = dict(summary.get("resourceChanges") or {})
             self.result = str(summary.get("result") or "")
             return None
         for kind in ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"):
@@ -70,7 +78,7 @@ class Progress:
         if event.get("planning"):
             if kind == "resourcePreEvent":
                 changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
-                self.steps.append((operation, str(metadata["type"]), name, changed))
+                self.steps.append(Step(operation, str(metadata["type"]), name, changed))
             return None
         if metadata["type"] != RUN_TYPE:
             return None

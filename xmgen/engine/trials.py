@@ -12,6 +12,9 @@ from xmgen.plan import Plan
 
 Status = Literal["waiting", "running", "finished", "failed", "stopped"]
 
+Resource = dict[str, Any]
+"""A resource, or a pending operation, as the state has it."""
+
 RUN_TYPE = "xmgen:local:Run"
 
 SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
@@ -66,7 +69,7 @@ def trial(name: str, varying: Mapping[str, str], state: Mapping[str, Any] | None
     )
 
 
-def runs(export: str) -> dict[str, dict[str, Any]]:
+def runs(export: str) -> dict[str, Resource]:
     """Logical name -> resource of the work units in what `pulumi stack export` prints."""
     return {
         str(resource["urn"]).rsplit("::", 1)[-1]: resource
@@ -76,11 +79,11 @@ def runs(export: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def resources(export: str) -> list[dict[str, Any]]:
+def resources(export: str) -> list[Resource]:
     return _list(_deployment(export).get("resources"))
 
 
-def pending_operations(export: str) -> list[dict[str, Any]]:
+def pending_operations(export: str) -> list[Resource]:
     """Operations that the engine began and never saw end, because it was killed."""
     return _list(_deployment(export).get("pending_operations"))
 
@@ -97,14 +100,29 @@ def visible(value: Any) -> Any:
             return value
 
 
+def as_json(unit: Trial) -> dict[str, Any]:
+    """The form in which commands print it; docs/commands.md describes it."""
+    return {
+        "unit": unit.name,
+        "arguments": dict(unit.arguments),
+        "status": unit.status,
+        "exitCode": unit.exit_code,
+        "durationSeconds": unit.duration,
+        "metrics": dict(unit.metrics),
+        "logPath": unit.log,
+        "outputPath": unit.output,
+        "reasons": list(unit.reasons),
+    }
+
+
 def _deployment(export: str) -> dict[str, Any]:
     content = json.loads(export)
     deployment = content.get("deployment") if isinstance(content, dict) else None  # pyright: ignore
     return cast(dict[str, Any], deployment) if isinstance(deployment, dict) else {}
 
 
-def _list(value: object) -> list[dict[str, Any]]:
-    return cast(list[dict[str, Any]], value) if isinstance(value, list) else []
+def _list(value: object) -> list[Resource]:
+    return cast(list[Resource], value) if isinstance(value, list) else []
 
 
 def _integer(value: object) -> int | None:

@@ -1,0 +1,247 @@
+"""The command line: what each command takes. What it does is in `xmgen.commands`, imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from xmgen import __version__
+from xmgen.errors import XmgenError
+
+Command = Callable[..., Any]
+
+
+class _Program(click.Group):
+    """Turns errors into what a user can act on: no traceback, exit code 2 for bad input, 1 for a failed operation."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except XmgenError as error:
+            from xmgen.commands.output import print_error
+
+            print_error(error)
+            ctx.exit(error.exit_code)
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if os.environ.get("XMGEN_DEBUG"):
+                raise
+            click.echo(f"This is a defect in xmgen: {type(error).__name__}: {error}", err=True)
+            click.echo(
+                "Please report it with the command you ran; XMGEN_DEBUG=1 in the environment shows the traceback.",
+                err=True,
+            )
+            ctx.exit(70)
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Compile machine-learning experiments into Pulumi programs, and run them."""
+
+
+def main() -> None:
+    cli(prog_name="xmgen")
+
+
+# Options that several commands have.
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; docs/commands.md describes it.")
+stack_option = click.option(
+    "--stack", metavar="NAME", help="The stack to compile to (default: from the source's name)."
+)
+source_argument = click.argument("source", type=click.Path(path_type=Path))
+flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED)
+target_argument = click.argument("target", metavar="STACK|SOURCE")
+
+
+def operation_options(command: Command) -> Command:
+    """The options of everything that makes Pulumi act."""
+    for option in reversed(
+        (
+            click.option(
+                "--runner",
+                type=click.Choice(["process", "container", "auto"]),
+                help="Where local jobs run; kept in the stack's settings.",
+            ),
+            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Configuration of the stack."),
+            click.option("--parallel", type=click.IntRange(min=1), help="Resources that are worked on at a time."),
+            click.option("--logs", is_flag=True, help="Also show what the trials print."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+keep_outputs_option = click.option(
+    "--keep-outputs/--no-keep-outputs",
+    default=None,
+    help="Whether `destroy` keeps what the trials wrote (it does).",
+)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=".")
+@json_option
+def init(folder: Path, as_json: bool) -> None:
+    """Make FOLDER (default: here) a project, with a first experiment. Overwrites nothing."""
+    from xmgen.commands.project import init as run
+
+    run(folder, json=as_json)
+
+
+@cli.command("compile")
+@source_argument
+@flags_argument
+@stack_option
+@json_option
+def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
+    """Compile SOURCE, a launch script or an experiment.yaml, into stacks/NAME.
+
+    FLAGS after `--` go to the launch script.
+    """
+    from xmgen import project
+    from xmgen.commands.compile import compile_ as run
+
+    run(project.find(), source, name=stack, flags=flags, json=as_json)
+
+
+@cli.command()
+@click.argument("stacks", nargs=-1)
+@json_option
+def check(stacks: tuple[str, ...], as_json: bool) -> None:
+    """Whether compiled STACKS (default: all) are up to date with their sources; shows the difference if not."""
+    from xmgen import project
+    from xmgen.commands.compile import check as run
+
+    sys.exit(run(project.find(), stacks, json=as_json))
+
+
+@cli.command()
+@source_argument
+@flags_argument
+@stack_option
+@json_option
+def expand(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
+    """List the jobs of SOURCE's work units, with arguments, environment and requirements. Writes nothing."""
+    from xmgen import project
+    from xmgen.commands.compile import expand as run
+
+    run(project.find(), source, name=stack, flags=flags, json=as_json)
+
+
+@cli.command()
+@click.argument("stack")
+@click.option("--manifests", is_flag=True, help="Print the manifests that the program applies.")
+@json_option
+def inspect(stack: str, manifests: bool, as_json: bool) -> None:
+    """Show what a compiled STACK declares: resources, their order, work units and the arguments that vary."""
+    from xmgen import project
+    from xmgen.commands.compile import inspect as run
+
+    run(project.find(), stack, manifests=manifests, json=as_json)
+
+
+@cli.command()
+@click.option("--base", required=True, metavar="REF", help="The commit to compare with.")
+@click.option("--head", metavar="REF", help="The commit to compare (default: the working tree).")
+@json_option
+def review(base: str, head: str | None, as_json: bool) -> None:
+    """Say what a change means for the stacks, as Markdown: units added, removed and run again, and why."""
+    from xmgen import project
+    from xmgen.review.command import review as run
+
+    run(project.find(), base, head, json=as_json)
+
+
+@cli.command()
+@target_argument
+@flags_argument
+@stack_option
+@operation_options
+@json_option
+def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
+    """Show what `up` would do. A SOURCE is compiled first."""
+    from xmgen import project
+    from xmgen.commands import operate
+
+    chosen = operate.Options(json=as_json, **options)
+    sys.exit(operate.preview(project.find(), target, stack=stack, flags=flags, options=chosen))
+
+
+@cli.command()
+@target_argument
+@flags_argument
+@stack_option
+@operation_options
+@keep_outputs_option
+@yes_option
+@json_option
+def up(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
+    """Run an experiment: create what it needs and is not there. A SOURCE is compiled first.
+
+    What is finished stays finished; what failed, changed or was stopped runs again.
+    """
+    from xmgen import project
+    from xmgen.commands import operate
+
+    chosen = operate.Options(json=as_json, **options)
+    sys.exit(operate.up(project.find(), target, stack=stack, flags=flags, options=chosen))
+
+
+@cli.command()
+@target_argument
+@click.option("--remove", is_flag=True, help="Also remove the stack itself and its settings.")
+@operation_options
+@keep_outputs_option
+@yes_option
+@json_option
+def destroy(target: str, remove: bool, as_json: bool, **options: Any) -> None:
+    """Remove everything that `up` created; the trials' outputs are kept unless you say otherwise."""
+    from xmgen import project
+    from xmgen.commands import operate
+
+    chosen = operate.Options(json=as_json, **options)
+    sys.exit(operate.destroy(project.find(), target, remove=remove, options=chosen))
+
+
+@cli.command()
+@click.argument("stack")
+@json_option
+def status(stack: str, as_json: bool) -> None:
+    """Show how the trials of STACK stand."""
+    from xmgen import project
+    from xmgen.commands.observe import status as run
+
+    run(project.find(), stack, json=as_json)
+
+
+@cli.command()
+@click.argument("stack")
+@click.argument("unit", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the trial ends.")
+def logs(stack: str, unit: str | None, follow: bool) -> None:
+    """Print what a trial of STACK printed. UNIT: its name, the beginning of it, or its number in `status`."""
+    from xmgen import project
+    from xmgen.commands.observe import logs as run
+
+    run(project.find(), stack, unit, follow=follow)
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON Schema of experiment.yaml, for editors."""
+    from xmgen.commands.project import schema as run
+
+    run()
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"xmgen {__version__}")

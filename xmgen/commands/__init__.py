@@ -1,0 +1,1 @@
+"""What each command does; `xmgen.cli` declares their arguments and imports them when they are called."""

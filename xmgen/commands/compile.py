@@ -1,0 +1,238 @@
+"""compile, check, expand, inspect: everything that needs neither Pulumi nor a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from xmgen import arguments, lock, stack
+from xmgen.commands import output, target
+from xmgen.engine import trials
+from xmgen.errors import Problem, XmgenError
+from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
+from xmgen.plan import Plan
+from xmgen.project import Project
+
+_REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
+
+
+def compile_(project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool) -> None:
+    plan, changed = target.write(project, source, name, flags)
+    folder = f"stacks/{plan.experiment.stack}"
+    if json:
+        output.print_json(
+            {
+                "stack": plan.experiment.stack,
+                "folder": folder,
+                "changed": changed,
+                "units": len(plan.units),
+                "notes": list(plan.notes),
+            }
+        )
+        return
+    units = f"{len(plan.units)} work unit{'' if len(plan.units) == 1 else 's'}"
+    output.say(f"{folder}: {units}, {'written' if changed else 'unchanged'}")
+    for note in plan.notes:
+        output.say(f"  {note}")
+    output.say(f"Next: `xmgen inspect {plan.experiment.stack}` shows it, `xmgen up {plan.experiment.stack}` runs it.")
+
+
+def check(project: Project, names: Sequence[str], *, json: bool) -> int:
+    """Whether the stacks are what their sources compile to. Returns the exit code."""
+    results: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    for name in names or project.stacks():
+        try:
+            difference = _difference(project, name)
+        except XmgenError as error:
+            problems += [_of_stack(name, problem) for problem in error.problems]
+            results.append({"stack": name, "current": False, "problems": [str(problem) for problem in error.problems]})
+        else:
+            results.append({"stack": name, "current": not difference, "diff": difference})
+    if json:
+        output.print_json({"stacks": results})
+    else:
+        for result in results:
+            _print_diff(result.get("diff", ""))
+        for result in results:
+            state = "up to date" if result["current"] else "cannot be compiled" if "problems" in result else "stale"
+            output.say(f"{result['stack']}: {state}", error=not result["current"])
+        if not results:
+            output.say("no stack is compiled", error=True)
+    if problems:
+        output.print_error(XmgenError(*problems))
+    return 0 if all(result["current"] for result in results) else 1
+
+
+def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool) -> None:
+    experiment = target.load(project, source, name, flags)
+    rows = _jobs(experiment)
+    if json:
+        output.print_json({"title": experiment.title, "stack": experiment.stack, "jobs": rows})
+        return
+    output.print_table(
+        ("unit", "job", "executor", "args", "env", "requirements"),
+        (
+            (
+                row["label"] or row["unit"],
+                row["job"],
+                row["executor"],
+                " ".join(arg if isinstance(arg, str) else f"$({arg['shell']})" for arg in row["args"]),
+                " ".join(f"{key}={value}" for key, value in row["env"].items()),
+                " ".join(f"{key}={_requirement(value)}" for key, value in row["requirements"].items()),
+            )
+            for row in rows
+        ),
+    )
+
+
+def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None:
+    plan = target.existing(project, name)
+    if json:
+        output.print_json(_plan_json(plan))
+        return
+    if manifests:
+        _print_manifests(project, name)
+        return
+    experiment = plan.experiment
+    output.say(f"{experiment.title}", style="bold")
+    output.say(f"compiled from {' '.join([experiment.source, *experiment.flags])}")
+    for note in plan.notes:
+        output.say(note)
+    output.say("\nResources, in the order in which Pulumi creates them", style="bold")
+    resources = _resources(plan)
+    output.print_table(
+        ("step", "type", "name", "after"),
+        ((row["step"], row["type"], row["name"], ", ".join(row["dependsOn"])) for row in resources),
+    )
+    output.say("\nWork units, with the arguments that vary", style="bold")
+    rows = trials.rows(plan)
+    columns = list(dict.fromkeys(key for _, varying in rows for key in varying))
+    output.print_table(
+        ("unit", "jobs", *columns),
+        (
+            (row_name, ", ".join(_job_names(plan, position)), *(varying.get(column) for column in columns))
+            for position, (row_name, varying) in enumerate(rows)
+        ),
+    )
+
+
+def _difference(project: Project, name: str) -> str:
+    """A unified diff from what is committed to what the recorded source and flags compile to today."""
+    target.existing(project, name)
+    recorded = lock.read(project.lock(name))
+    _, files = target.compiled(project, project.root / recorded.source, name, recorded.flags)
+    return stack.difference(project.root, name, files)
+
+
+def _of_stack(name: str, problem: Problem) -> Problem:
+    return Problem(
+        problem.message, where=f"stack {name}, {problem.where}" if problem.where else f"stack {name}", hint=problem.hint
+    )
+
+
+def _print_diff(text: str) -> None:
+    target_console = output.console()
+    if text and target_console.is_terminal:
+        from rich.syntax import Syntax
+
+        target_console.print(Syntax(text, "diff", background_color="default"))
+    elif text:
+        print(text, end="")
+
+
+def _jobs(experiment: Experiment) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": unit.id,
+            "role": unit.role,
+            "label": unit.label,
+            "after": [experiment.units[position].id for position in unit.depends_on],
+            "job": job.name,
+            "executable": job.executable,
+            "executor": job.executor.kind,
+            "args": [_arg_json(arg) for arg in job.args],
+            "env": dict(job.env),
+            "requirements": _requirements(job),
+        }
+        for unit in experiment.units
+        for job in unit.jobs
+    ]
+
+
+def _arg_json(arg: Arg) -> str | dict[str, str]:
+    return {"shell": arg.shell} if isinstance(arg, ShellSafeArg) else arg
+
+
+def _requirements(job: Job) -> dict[str, Any]:
+    return _REQUIREMENTS.dump_python(job.executor.requirements, mode="json", exclude_defaults=True)
+
+
+def _requirement(value: Any) -> str:
+    """`4`, or of an accelerator `v5e:2x4` or `t4:1`."""
+    if not isinstance(value, dict):
+        return output.cell(value)
+    accelerator = cast(dict[str, Any], value)
+    size = accelerator.get("topology") or accelerator.get("count")
+    return f"{accelerator['type']}:{output.cell(size)}" if size is not None else str(accelerator["type"])
+
+
+def _resources(plan: Plan) -> list[dict[str, Any]]:
+    """Executables first, then units, each with the step in which it can start: 1 more than the last it waits for."""
+    rows: list[dict[str, Any]] = [
+        {"type": "xmgen:local:Executable", "name": executable.name, "step": 1, "dependsOn": []}
+        for executable in plan.executables
+    ]
+    steps: dict[str, int] = {}
+    for unit in plan.units:
+        steps[unit.name] = 1 + max((steps[name] for name in unit.depends_on), default=1)
+        rows.append(
+            {
+                "type": trials.RUN_TYPE,
+                "name": unit.name,
+                "step": steps[unit.name],
+                "dependsOn": list(unit.depends_on),
+            }
+        )
+    return sorted(rows, key=lambda row: row["step"])
+
+
+def _job_names(plan: Plan, position: int) -> list[str]:
+    return [job.name for job in plan.experiment.units[plan.units[position].position].jobs]
+
+
+def _plan_json(plan: Plan) -> dict[str, Any]:
+    experiment = plan.experiment
+    return {
+        "stack": experiment.stack,
+        "title": experiment.title,
+        "source": experiment.source,
+        "flags": list(experiment.flags),
+        "notes": list(plan.notes),
+        "resources": _resources(plan),
+        "units": [
+            {
+                "unit": unit.name,
+                "jobs": _job_names(plan, position),
+                "varying": varying,
+                "arguments": arguments.named(experiment.units[unit.position]),
+                "after": list(unit.depends_on),
+            }
+            for position, (unit, (_, varying)) in enumerate(zip(plan.units, trials.rows(plan), strict=True))
+        ],
+    }
+
+
+def _print_manifests(project: Project, name: str) -> None:
+    folder = project.stack(name) / "manifests"
+    for file in sorted(folder.glob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        if output.console().is_terminal:
+            from rich.syntax import Syntax
+
+            output.console().print(Syntax(text, "yaml", background_color="default", word_wrap=True))
+        else:
+            print(text, end="")

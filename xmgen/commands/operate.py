@@ -1,0 +1,225 @@
+"""up, preview, destroy: an operation of Pulumi's on a stack, with its progress and its results."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import click
+
+from xmgen.commands import output, target
+from xmgen.commands.progress import display, result
+from xmgen.commands.results import print_failures, print_results
+from xmgen.engine import events, session, trials
+from xmgen.engine import pulumi as cli
+from xmgen.engine.events import Progress
+from xmgen.engine.session import Session
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.project import Project
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+Outcome = Literal["succeeded", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """settings: configuration of the stack, `key=value`. keep_outputs: None where the user did not say."""
+
+    yes: bool = False
+    json: bool = False
+    logs: bool = False
+    runner: str | None = None
+    keep_outputs: bool | None = None
+    parallel: int | None = None
+    settings: tuple[str, ...] = ()
+
+    def arguments(self) -> list[str]:
+        """These options as arguments of Pulumi's."""
+        settings = list(self.settings)
+        if self.runner is not None:
+            settings.append(f"xmgen:runner={self.runner}")
+        if self.keep_outputs is not None:
+            settings.append(f"xmgen:keepOutputs={str(self.keep_outputs).lower()}")
+        _refuse_malformed(settings)
+        arguments = [argument for setting in settings for argument in ("--config", setting)]
+        return arguments if self.parallel is None else [*arguments, "--parallel", str(self.parallel)]
+
+
+def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
+    plan = target.plan_of(project, name, stack, flags)
+    stack = plan.experiment.stack
+    arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
+    work = session.begin(project, stack)
+    count = len(plan.units)
+    if not _confirmed(f"Run {count} work unit{'' if count == 1 else 's'} of {stack}?", options):
+        return 1
+    work.create_stack()
+    progress = events.progress(trials.rows(plan))
+    _say(options, *work.recover())
+    outcome = _operate(work, arguments, progress, options)
+    units = list(progress.units.values())
+    if options.json:
+        output.print_json_line(result("up", stack, progress, outcome))
+    elif progress.result:
+        output.say("")
+        print_results(units)
+        print_failures(units)
+        output.say(_closing(stack, outcome, progress))
+    return _exit_code(outcome)
+
+
+def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
+    plan = target.plan_of(project, name, stack, flags)
+    stack = plan.experiment.stack
+    arguments = ["preview", "--stack", stack, *options.arguments()]
+    work = session.begin(project, stack)
+    work.create_stack()
+    progress = events.progress(trials.rows(plan))
+    outcome = _operate(work, arguments, progress, options)
+    if options.json:
+        output.print_json_line(
+            {
+                "event": "result",
+                "operation": "preview",
+                "stack": stack,
+                "result": outcome,
+                "changes": progress.changes,
+                "steps": [
+                    {"operation": step.operation, "type": step.type, "name": step.name, "changed": list(step.changed)}
+                    for step in progress.steps
+                ],
+            }
+        )
+    elif outcome == "succeeded":
+        _print_steps(progress)
+    return _exit_code(outcome)
+
+
+def destroy(project: Project, name: str, *, remove: bool, options: Options) -> int:
+    """Works on any stack of the backend, compiled or not: what runs must be stoppable whatever became of its folder."""
+    work = session.begin(project, name)
+    if not work.exists():
+        raise InputError(Problem(f"the backend has no stack {name!r}", hint="`pulumi stack ls` lists those it has"))
+    arguments = ["destroy", "--stack", name, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
+    if remove:
+        arguments.append("--remove")
+    if not _confirmed(f"Destroy everything that {name} created?", options):
+        return 1
+    _say(options, *work.recover())
+    progress = Progress(units={})
+    outcome = _operate(work, arguments, progress, options)
+    kept = _kept_outputs(project, name)
+    if options.json:
+        report = result("destroy", name, progress, outcome)
+        output.print_json_line({**report, "removed": remove and outcome == "succeeded", "keptOutputs": kept})
+    elif outcome == "succeeded":
+        count = progress.changes.get("delete", 0)
+        output.say(f"{name}: {count} resource{'' if count == 1 else 's'} removed{', and the stack' if remove else ''}.")
+        if kept:
+            output.say(f"Kept: the outputs of {len(kept)} trials, below {_runs(project, name)}.")
+    elif progress.result:
+        output.say(_closing(name, outcome, progress))
+    return _exit_code(outcome)
+
+
+def _operate(work: Session, arguments: list[str], progress: Progress, options: Options) -> Outcome:
+    """Run Pulumi, show what happens, and take it into `progress`. Raises OperationError when it could not start."""
+    command = work.pulumi.shell_command(*arguments)
+    if options.json:
+        output.print_json_line(
+            {"event": "operation", "operation": arguments[0], "stack": work.stack, "command": command}
+        )
+    else:
+        output.say(f"The same with plain Pulumi:\n  {command}\n", style="dim")
+    operation = work.pulumi.start(*arguments)
+    with display(progress, json=options.json, logs=options.logs) as screen:
+        stopping = "Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it."
+        with cli.forwarded_signals(operation, lambda: screen.note(stopping)):
+            for event in operation:
+                if (change := progress.apply(event)) is not None:
+                    screen.show(change)
+            code = operation.wait()
+    outcome: Outcome = "interrupted" if operation.interrupted and code else "failed" if code else "succeeded"
+    _settle(progress)
+    if outcome == "failed" and not progress.result:
+        said = [message.text for message in progress.messages if message.severity == "error"]
+        raise OperationError(cli.failure(f"pulumi {arguments[0]}", "\n".join([*said, *operation.messages])))
+    return outcome
+
+
+def _settle(progress: Progress) -> None:
+    """Nothing runs once the operation has ended: what was running was stopped."""
+    for name, unit in progress.units.items():
+        if unit.status == "running":
+            progress.units[name] = replace(unit, status="stopped")
+
+
+def _print_steps(progress: Progress) -> None:
+    rows = [step for step in progress.steps if step.operation != "same" and step.type != "pulumi:pulumi:Stack"]
+    if rows:
+        output.print_table(
+            ("operation", "type", "name", "because of"),
+            ((step.operation, step.type, step.name, ", ".join(step.changed)) for step in rows),
+        )
+        output.say("")
+    counts = ", ".join(f"{count} to {name}" for name, count in progress.changes.items() if name != "same")
+    same = progress.changes.get("same", 0)
+    output.say(f"{counts or 'nothing to do'}; {same} unchanged")
+
+
+def _closing(stack: str, outcome: Outcome, progress: Progress) -> str:
+    counts = Counter(unit.status for unit in progress.units.values())
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+    match outcome:
+        case "succeeded":
+            return f"\n{stack}: {summary}. `xmgen destroy {stack}` removes it."
+        case "failed":
+            return f"\n{stack}: {summary}. `xmgen up {stack}` runs again what did not finish."
+        case "interrupted":
+            return f"\n{stack}: interrupted; {summary}. `xmgen up {stack}` goes on from here."
+
+
+def _confirmed(question: str, options: Options) -> bool:
+    if options.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    return click.confirm(question, err=True)
+
+
+def _refuse_malformed(settings: Sequence[str]) -> None:
+    problems = [
+        Problem(f"{setting!r} is no setting", where="--set", hint="write key=value, such as xmgen:cpus=4")
+        for setting in settings
+        if not setting.partition("=")[0] or "=" not in setting
+    ]
+    if problems:
+        raise InputError(*problems)
+
+
+def _say(options: Options, *lines: str) -> None:
+    for line in lines:
+        output.say(line, error=options.json)
+
+
+def _kept_outputs(project: Project, stack: str) -> list[str]:
+    """The output folders of a stack's trials that hold anything, relative to the project's root."""
+    folders = sorted(project.runs(stack).glob("*/output"))
+    return [folder.relative_to(project.root).as_posix() for folder in folders if any(folder.iterdir())]
+
+
+def _runs(project: Project, stack: str) -> str:
+    return project.runs(stack).relative_to(project.root).as_posix()
+
+
+def _exit_code(outcome: Outcome) -> int:
+    match outcome:
+        case "succeeded":
+            return 0
+        case "failed":
+            return 1
+        case "interrupted":
+            return INTERRUPTED

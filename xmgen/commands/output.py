@@ -1,0 +1,105 @@
+"""How commands speak: rich on a terminal, plain text elsewhere, JSON for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import IO
+
+from rich.console import Console
+from rich.text import Text
+
+from xmgen.errors import XmgenError
+
+_NEVER_CUT = 100_000
+"""Width of text that no terminal shows: a table's columns are as wide as their content."""
+
+
+@functools.cache
+def console(*, error: bool = False) -> Console:
+    """Standard output, or standard error: what a reader of results must not find among them."""
+    return _console(sys.stderr if error else sys.stdout)
+
+
+def _console(file: IO[str]) -> Console:
+    terminal = Console(file=file, highlight=False, soft_wrap=True)
+    if terminal.is_terminal:
+        return terminal
+    return Console(file=file, highlight=False, soft_wrap=True, width=_NEVER_CUT, no_color=True)
+
+
+def say(text: str, style: str = "", *, error: bool = False) -> None:
+    """A line of text, in which nothing is markup."""
+    console(error=error).print(Text(text, style=style))
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_json_line(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False), flush=True)
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], styles: Mapping[str, str] | None = None
+) -> None:
+    """A table whose cells are shown as they are. styles: of cells that hold exactly this text, on a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    target = console()
+    table = Table(box=box.SIMPLE_HEAD if target.is_terminal else None, pad_edge=False, show_edge=False)
+    for column in columns:
+        # Fold and never cut: half of a name or a number is worth nothing.
+        table.add_column(Text(column), overflow="fold")
+    for row in rows:
+        texts = [cell(value) for value in row]
+        table.add_row(*(Text(text, style=(styles or {}).get(text, "")) for text in texts))
+    if target.is_terminal:
+        target.print(table, soft_wrap=False)
+        return
+    with target.capture() as capture:
+        target.print(table, soft_wrap=False)
+    for line in capture.get().splitlines():
+        print(line.rstrip())
+
+
+def cell(value: object) -> str:
+    """A value in a table's cell."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.4g}"
+        case str():
+            # One row is one line; what cannot be printed is shown as an escape.
+            return "".join(char if char.isprintable() else repr(char)[1:-1] for char in value)
+        case int():
+            return str(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def print_error(error: XmgenError) -> None:
+    target = console(error=True)
+    for problem in error.problems:
+        line = Text("error: ", style="bold red")
+        if problem.where:
+            line.append(f"{problem.where}: ", style="bold")
+        line.append(problem.message)
+        target.print(line)
+        if problem.hint:
+            target.print(Text(f"  {problem.hint}", style="dim"))
+
+
+@contextlib.contextmanager
+def standard_output_kept_clean() -> Generator[None]:
+    """What a launch script prints goes to standard error: standard output is for the command's result."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield

@@ -1,0 +1,46 @@
+"""Trials as tables: what they are, how they went, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xmgen.commands import output
+from xmgen.engine.trials import Trial
+
+STYLES = {"finished": "green", "failed": "bold red", "running": "cyan", "stopped": "yellow"}
+
+LAST_LINES = 15
+"""Lines of a failed trial's reasons that are shown; the log has them all."""
+
+
+def print_results(units: Sequence[Trial]) -> None:
+    """A row per work unit: the arguments that vary, status, metrics, duration."""
+    arguments = list(dict.fromkeys(name for unit in units for name in unit.arguments))
+    metrics = list(dict.fromkeys(name for unit in units for name in unit.metrics))
+    output.print_table(
+        ("#", "unit", *arguments, "status", *metrics, "seconds"),
+        (
+            (
+                position,
+                unit.name,
+                *(unit.arguments.get(name) for name in arguments),
+                unit.status,
+                *(unit.metrics.get(name) for name in metrics),
+                None if unit.duration is None else f"{unit.duration:.1f}",
+            )
+            for position, unit in enumerate(units, start=1)
+        ),
+        STYLES,
+    )
+
+
+def print_failures(units: Sequence[Trial]) -> None:
+    for unit in units:
+        if unit.status != "failed":
+            continue
+        output.say(f"\n{unit.name} failed", style="bold red")
+        lines = [line for reason in unit.reasons for line in reason.splitlines()]
+        for line in lines[-LAST_LINES:]:
+            output.say(f"  {line}")
+        if unit.log:
+            output.say(f"  whole log: {unit.log}")

@@ -1,0 +1,91 @@
+"""What a command works on: a compiled stack, or a source that is compiled first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from xmgen import compiler, lock, names, planner
+from xmgen import stack as stacks
+from xmgen.commands.output import standard_output_kept_clean
+from xmgen.errors import InputError, Problem, did_you_mean
+from xmgen.experiment import Experiment
+from xmgen.plan import Plan
+from xmgen.project import Project
+
+GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
+"""File names that say nothing of the experiment; its folder's name does."""
+
+SUFFIXES = (".py", ".yaml", ".yml")
+
+
+def default_stack(project: Project, source: Path) -> str:
+    """`examples/quickstart/launcher.py` -> `quickstart`, `sweeps/resnet.yaml` -> `resnet`."""
+    # The project's own folder is called as its user likes, so it names nothing.
+    if source.stem in GENERIC_STEMS and source.resolve().parent != project.root:
+        return names.stack_name(source.resolve().parent.name)
+    return names.stack_name(source.stem)
+
+
+def stack_of(project: Project, source: Path, stack: str | None) -> str:
+    """The stack that a source is compiled to. stack: the user's choice. Raises InputError when it is no such name."""
+    if stack is None:
+        return default_stack(project, source)
+    if stack != names.stack_name(stack):
+        raise InputError(
+            Problem(
+                f"{stack!r} cannot be the name of a stack",
+                where="--stack",
+                hint=f"lower-case letters, digits and hyphens, such as {names.stack_name(stack)!r}",
+            )
+        )
+    return stack
+
+
+def load(project: Project, source: Path, stack: str | None, flags: Sequence[str]) -> Experiment:
+    """The experiment of a source; nothing is written."""
+    with standard_output_kept_clean():
+        return compiler.load(source, root=project.root, stack=stack_of(project, source, stack), flags=flags)
+
+
+def compiled(project: Project, source: Path, stack: str, flags: Sequence[str]) -> tuple[Plan, dict[str, str]]:
+    """The plan and the files of a source; nothing is written."""
+    with standard_output_kept_clean():
+        return compiler.compile_source(source, root=project.root, stack=stack, flags=flags)
+
+
+def write(project: Project, source: Path, stack: str | None, flags: Sequence[str]) -> tuple[Plan, bool]:
+    """Compile a source into its stack's folder. Returns the plan, and whether the folder changed."""
+    name = stack_of(project, source, stack)
+    plan, files = compiled(project, source, name, flags)
+    return plan, stacks.write(project.root, name, files)
+
+
+def existing(project: Project, stack: str) -> Plan:
+    """The plan of a compiled stack. Raises InputError when there is none of this name."""
+    if not project.lock(stack).is_file():
+        raise InputError(_unknown(project, stack))
+    return planner.plan(lock.read(project.lock(stack)))
+
+
+def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:
+    """The plan of a compiled stack, or of a source, which is compiled into its stack first."""
+    if not target.endswith(SUFFIXES) and "/" not in target:
+        if flags or stack:
+            raise InputError(
+                Problem(
+                    f"{target!r} is a compiled stack: only a source takes --stack or flags after `--`",
+                    hint="name the launch script",
+                )
+            )
+        return existing(project, target)
+    plan, _ = write(project, Path(target), stack, flags)
+    return plan
+
+
+def _unknown(project: Project, stack: str) -> Problem:
+    known = project.stacks()
+    return Problem(
+        f"no stack {stack!r} is compiled",
+        hint=did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one",
+    )
