@@ -1,0 +1,56 @@
+"""experiment.yaml: an experiment without Python. docs/experiment-yaml.md describes the format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from xmgen.errors import InputError, Problem
+from xmgen.experiment import Experiment
+from xmgen.frontends.spec import build, document, problems
+from xmgen.frontends.spec.model import Spec
+from xmgen.frontends.spec.surroundings import Surroundings
+
+SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"
+"""The dialect that the YAML extensions of editors know."""
+
+
+def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
+    """Read an experiment.yaml. root: the project's folder, which paths of the experiment are relative to.
+
+    Raises InputError with everything that is wrong in the file.
+    """
+    root, source = root.resolve(), source.resolve()
+    name = source.relative_to(root).as_posix() if source.is_relative_to(root) else str(source)
+    if not source.is_relative_to(root):
+        raise InputError(Problem("lies outside the project", where=name, hint=f"the project is {root}"))
+    if flags:
+        raise InputError(
+            Problem(f"an experiment in YAML takes no flags: {' '.join(flags)}", name, "only a launch script has flags")
+        )
+    read = document.read(source, name)
+    return build.experiment(_check(read, root=root, here=source.parent), root=root, stack=stack, source=name)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the format, for editors."""
+    return {"$schema": SCHEMA_DIALECT, **Spec.model_json_schema()}
+
+
+def _check(read: document.Document, *, root: Path, here: Path) -> Spec:
+    found = problems.cycles(read)
+    content = read.value
+    if isinstance(content, dict):
+        # `x-…` is where a file keeps what it refers to by anchors.
+        content = {key: value for key, value in content.items() if not key.startswith("x-")}
+    try:
+        spec = Spec.model_validate(content, context=Surroundings.of(content, root=root, here=here))
+    except ValidationError as failure:
+        found += problems.from_validation(failure, read, Spec)
+    else:
+        if not found:
+            return spec
+    raise InputError(*dict.fromkeys(found))

@@ -1,0 +1,194 @@
+"""A checked experiment.yaml -> Experiment."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from xmgen import experiment as ir
+from xmgen import names, sources
+from xmgen.frontends.spec import model
+from xmgen.frontends.spec.sweep import Trial, blocks, expand
+from xmgen.frontends.spec.values import Arg, Item, Shell
+
+
+def experiment(spec: model.Spec, *, root: Path, stack: str, source: str) -> ir.Experiment:
+    """Paths in `spec` are relative to `root` already."""
+    executables = {name: _executable(name, each, root) for name, each in spec.executables.items()}
+    return ir.Experiment(
+        title=spec.title,
+        stack=stack,
+        source=source,
+        experiment_id=names.experiment_id(stack),
+        executables=tuple(executables.values()),
+        units=tuple(_units(spec)),
+    )
+
+
+def _executable(name: str, spec: model.Executable, root: Path) -> ir.Executable:
+    digest = functools.partial(_digest, root)
+    match spec:
+        case model.PythonContainer():
+            entrypoint = (
+                ir.CommandList(tuple(spec.entrypoint.commands))
+                if spec.entrypoint.commands
+                else ir.ModuleName(spec.entrypoint.module_name or "")
+            )
+            return ir.PythonContainer(
+                name=name,
+                path=spec.path,
+                entrypoint=entrypoint,
+                digest=digest(spec.path),
+                requirements="requirements.txt" in sources.files(root / spec.path),
+                base_image=spec.base_image,
+                docker_instructions=None if spec.docker_instructions is None else tuple(spec.docker_instructions),
+                use_deep_module=spec.use_deep_module,
+                push_image_tag=spec.push_image_tag,
+            )
+        case model.Dockerfile():
+            return ir.Dockerfile(
+                name=name,
+                path=spec.path,
+                dockerfile=spec.dockerfile or (Path(spec.path) / "Dockerfile").as_posix(),
+                digest=digest(spec.path),
+                push_image_tag=spec.push_image_tag,
+            )
+        case model.Container():
+            return ir.Container(name=name, image=spec.image_path, push_image_tag=spec.push_image_tag)
+        case model.Binary():
+            return ir.Binary(name=name, path=spec.path, digest=digest(spec.path), dependencies=tuple(spec.dependencies))
+        case _:
+            assert_never(spec)
+
+
+def _digest(root: Path, path: str) -> str:
+    return sources.digest(root / path)
+
+
+def _units(spec: model.Spec) -> Iterator[ir.WorkUnit]:
+    positions: dict[str, tuple[int, ...]] = {}
+    position = number = 0
+    for name in _order(spec.work_units):
+        unit = spec.work_units[name]
+        depends_on = tuple(sorted({each for other in unit.depends_on for each in positions[other]}))
+        first = position
+        for jobs in _trials(spec, name, unit):
+            if unit.role == "work_unit":
+                number += 1
+            yield ir.WorkUnit(
+                id=number if unit.role == "work_unit" else 0,
+                jobs=jobs,
+                role=unit.role,
+                depends_on=depends_on,
+                label=unit.label,
+            )
+            position += 1
+        positions[name] = tuple(range(first, position))
+
+
+def _order(units: Mapping[str, model.WorkUnit]) -> list[str]:
+    """The file's order, except that a work unit comes after those it waits for."""
+    done: dict[str, None] = {}
+
+    def place(name: str) -> None:
+        for other in units[name].depends_on:
+            if other not in done:
+                place(other)
+        done[name] = None
+
+    for name in units:
+        if name not in done:
+            place(name)
+    return list(done)
+
+
+def _trials(spec: model.Spec, name: str, unit: model.WorkUnit) -> Iterator[tuple[ir.Job, ...]]:
+    jobs = model.jobs(unit, name)
+    templates = [_Template(job_name, job, spec.executables[job.executable]) for job_name, job in jobs.items()]
+    single = isinstance(unit, model.SingleJob)
+    for trial in expand(blocks(unit.sweep)):
+        yield tuple(template.job(trial, "" if single else template.name) for template in templates)
+
+
+class _Template:
+    """A job without its trial's values. What all trials share is made once."""
+
+    def __init__(self, name: str, job: model.Job, executable: model.Executable) -> None:
+        self.name = name
+        self._executable = job.executable
+        self._executor = _executor(job.executor)
+        self._args = [executable.args, job.args]
+        self._env = {**executable.env_vars, **job.env_vars}
+
+    def job(self, trial: Trial, target: str) -> ir.Job:
+        """target: the name by which the trial means this job."""
+        args = {name: value for (job, kind, name), value in trial.items() if job == target and kind == "args"}
+        env = {name: str(value) for (job, kind, name), value in trial.items() if job == target and kind == "env_vars"}
+        return ir.Job(
+            name=self.name,
+            executable=self._executable,
+            executor=self._executor,
+            args=_argv([*self._args, args]),
+            env={**self._env, **env},
+        )
+
+
+def _argv(operands: Sequence[Mapping[str, Arg] | Sequence[Item]]) -> tuple[ir.Arg, ...]:
+    """Merged as the launch API merges them. A null of the file's is deliberate: it goes without the API's warning."""
+    from xmgen.xm.sequential_args import merge_args
+
+    final = {name: value for operand in operands if isinstance(operand, Mapping) for name, value in operand.items()}
+    return merge_args(
+        *(
+            {name: _value(value) for name, value in operand.items() if final[name] is not None}
+            if isinstance(operand, Mapping)
+            else [_value(item) for item in operand]
+            for operand in operands
+        )
+    ).to_argv()
+
+
+def _value(value: Arg) -> object:
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    return _shell(value.text) if isinstance(value, Shell) else value
+
+
+def _shell(text: str) -> object:
+    from xmgen.xm.utils import ShellSafeArg
+
+    return ShellSafeArg(text)
+
+
+def _executor(spec: model.Executor) -> ir.Executor:
+    requirements = spec.requirements.build()
+    match spec:
+        case model.Local():
+            options = spec.docker_options
+            return ir.Local(
+                requirements=requirements,
+                docker_options=options
+                and ir.DockerOptions(
+                    ports=options.ports,
+                    volumes=options.volumes,
+                    mount_gcs_path=options.mount_gcs_path,
+                    interactive=options.interactive,
+                ),
+                stream_output=spec.stream_output,
+                service=spec.service,
+            )
+        case model.Kubernetes():
+            return ir.Kubernetes(requirements=requirements, tpu_runtime_version=spec.tpu_runtime_version)
+        case model.Vertex():
+            tensorboard = spec.tensorboard
+            return ir.Vertex(
+                requirements=requirements,
+                tensorboard=tensorboard
+                and ir.TensorboardCapability(
+                    name=tensorboard.name, base_output_directory=tensorboard.base_output_directory
+                ),
+            )
+        case _:
+            assert_never(spec)

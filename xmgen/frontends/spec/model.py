@@ -1,0 +1,286 @@
+"""The shape of an experiment.yaml: field words are XManager's.
+
+What a file refers to (names that it defines, files beside it) comes with the validation context, so that a wrong
+reference is reported together with everything else. Docstrings of fields are what editors show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, model_validator
+
+from xmgen.errors import did_you_mean
+from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
+from xmgen.frontends.spec.requirements import Requirements
+from xmgen.frontends.spec.surroundings import Surroundings
+from xmgen.frontends.spec.sweep import GroupSweep, JobSweep, blocks, check
+from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue, Token
+
+
+def _known(value: str, names: Iterable[str], what: str) -> str:
+    if value not in names:
+        raise error(f"there is no {what} {value!r}", did_you_mean(value, names))
+    return value
+
+
+def _executable(value: str, info: ValidationInfo) -> str:
+    around = info.context
+    return _known(value, around.executables, "executable") if isinstance(around, Surroundings) else value
+
+
+def _work_unit(value: str, info: ValidationInfo) -> str:
+    around = info.context
+    return _known(value, around.work_units, "work unit") if isinstance(around, Surroundings) else value
+
+
+def _folder(value: str, info: ValidationInfo) -> str:
+    return info.context.folder(value) if isinstance(info.context, Surroundings) else value
+
+
+def _file(value: str, info: ValidationInfo) -> str:
+    return info.context.file(value) if isinstance(info.context, Surroundings) else value
+
+
+def _volume(value: str, info: ValidationInfo) -> str:
+    return info.context.volume(value) if isinstance(info.context, Surroundings) else value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise error("must not be empty")
+    return value
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
+# Defaults are validated as well: `.` becomes the folder's path in the project.
+Folder = Annotated[Text, AfterValidator(_folder), Field(validate_default=True)]
+File = Annotated[Text, AfterValidator(_file)]
+
+Args = Annotated[
+    Annotated[dict[ArgName, ArgValue], Tag("<mapping>")] | Annotated[list[Token], Tag("<list>")],
+    Discriminator(lambda value: "<list>" if isinstance(value, list) else "<mapping>"),
+]
+EnvVars = dict[EnvName, EnvValue]
+
+
+# Executables
+
+
+class Entrypoint(OneOf):
+    """What starts the program: a module or commands."""
+
+    choices: ClassVar = ("module_name", "commands")
+    model_config = ConfigDict(json_schema_extra=exactly_one_of("module_name", "commands"))
+
+    module_name: Text | None = None
+    """Runs `python -m module_name`."""
+    commands: Annotated[list[Text], Field(min_length=1)] | None = None
+    """Shell commands, run in order; the job's arguments go to the last one."""
+
+
+class _Executable(Model):
+    args: Args = Field(default_factory=dict[str, Arg])
+    """Arguments of every job that runs this; a job's own override them."""
+    env_vars: EnvVars = Field(default_factory=dict[str, str])
+    """Environment variables of every job that runs this; a job's own override them."""
+
+
+class PythonContainer(_Executable):
+    """Python code in a folder."""
+
+    kind: Literal["python_container"]
+    entrypoint: Entrypoint
+    """What starts the program."""
+    path: Folder = "."
+    """The folder, relative to this file. `requirements.txt` in it lists what the image installs."""
+    base_image: Text | None = None
+    """The image to start from."""
+    docker_instructions: list[Text] | None = None
+    """Dockerfile lines that take the place of the usual ones; they copy the code themselves."""
+    use_deep_module: bool = False
+    """Whether modules are imported from above the folder: `from folder import model`."""
+    push_image_tag: Text | None = None
+    """The full tag under which the image is pushed."""
+
+
+class Dockerfile(_Executable):
+    """A folder with a Dockerfile of your own."""
+
+    kind: Literal["dockerfile"]
+    path: Folder = "."
+    """The folder that is sent to the build, relative to this file."""
+    dockerfile: File | None = None
+    """The Dockerfile, relative to this file; `Dockerfile` in the folder when left out."""
+    push_image_tag: Text | None = None
+    """The full tag under which the image is pushed."""
+
+
+class Container(_Executable):
+    """A prebuilt image."""
+
+    kind: Literal["container"]
+    image_path: Text
+    """The image, by tag or digest."""
+    push_image_tag: Text | None = None
+    """The full tag under which the image is pushed."""
+
+
+class Binary(_Executable):
+    """A program file, run as a process on this machine."""
+
+    kind: Literal["binary"]
+    path: File
+    """The file, relative to this file."""
+    dependencies: list[File] = Field(default_factory=list[str])
+    """Files that the program needs, relative to this file."""
+
+
+Executable = Annotated[PythonContainer | Dockerfile | Container | Binary, Field(discriminator="kind")]
+
+
+# Executors
+
+
+class DockerOptions(Model):
+    """Options of a container on this machine."""
+
+    ports: dict[Annotated[int, Field(strict=False, ge=1, le=65535)], Annotated[int, Field(ge=1, le=65535)]] = Field(
+        default_factory=dict[int, int]
+    )
+    """Port in the container: port on this machine."""
+    volumes: dict[Annotated[Text, AfterValidator(_volume)], Text] = Field(default_factory=dict[str, str])
+    """Path on this machine: path in the container. A path that begins with ./ or ../ is relative to this file."""
+    mount_gcs_path: bool = True
+    """Whether `~/gcs` is there as `/gcs`, when it exists."""
+    interactive: bool = False
+    """Whether standard input stays open."""
+
+
+class _Executor(Model):
+    requirements: Requirements = Field(default_factory=Requirements)
+    """What each replica needs."""
+
+
+class Local(_Executor):
+    """This machine: a container, or a process."""
+
+    kind: Literal["local"]
+    docker_options: DockerOptions | None = None
+    """Options of the container."""
+    stream_output: bool = True
+    """Whether the output is also shown while the job runs."""
+    service: bool = False
+    """Whether the job serves the others of its group and never ends by itself; it is stopped with them."""
+
+
+class Kubernetes(_Executor):
+    """A Job on Google Kubernetes Engine."""
+
+    kind: Literal["kubernetes"]
+    tpu_runtime_version: Text | None = None
+    """Version of the TPU's runtime."""
+
+
+class TensorboardCapability(Model):
+    """A Vertex AI TensorBoard that the job writes to."""
+
+    name: Text
+    """Its resource name: projects/…/locations/…/tensorboards/…"""
+    base_output_directory: Text | None = None
+    """Where the job writes, a path of Cloud Storage."""
+
+
+class Vertex(_Executor):
+    """A CustomJob on Vertex AI."""
+
+    kind: Literal["vertex"]
+    tensorboard: TensorboardCapability | None = None
+    """The TensorBoard that the job writes to."""
+
+
+Executor = Annotated[Local | Kubernetes | Vertex, Field(discriminator="kind")]
+
+
+# Work units
+
+
+class Job(Model):
+    """One program with its arguments, and where it runs."""
+
+    executable: Annotated[str, AfterValidator(_executable)]
+    """The name of one of `executables`."""
+    executor: Executor
+    """Where it runs, and what it needs there."""
+    args: Args = Field(default_factory=dict[str, Arg])
+    """Arguments: a mapping (`rate: 0.1` is --rate=0.1, true is --rate, false is --norate, null takes a default away,
+    a list repeats the argument) or a list of texts that arrive as they are."""
+    env_vars: EnvVars = Field(default_factory=dict[str, str])
+    """Environment variables."""
+
+
+class _WorkUnit(Model):
+    depends_on: list[Annotated[str, AfterValidator(_work_unit)]] = Field(default_factory=list[str])
+    """Names of work units that must have succeeded, every trial of them, before this starts."""
+    label: str = ""
+    """A name of your own for its resources, instead of one made of the job's name and arguments."""
+    role: Literal["work_unit", "auxiliary"] = "work_unit"
+    """An auxiliary unit accompanies the experiment, such as a TensorBoard."""
+
+
+class SingleJob(_WorkUnit):
+    """One job, or one for each trial of a sweep."""
+
+    job: Job
+    """The job; its name is the work unit's."""
+    sweep: JobSweep | None = None
+    """The trials: a block, or a list of blocks whose product is taken."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check(blocks(self.sweep), ())
+        return self
+
+
+class JobGroup(_WorkUnit):
+    """Jobs that run together, or one such group for each trial of a sweep."""
+
+    jobs: Annotated[dict[Name, Job], Field(min_length=1)]
+    """The jobs by name."""
+    sweep: GroupSweep | None = None
+    """The trials: a block, or a list of blocks whose product is taken."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check(blocks(self.sweep), tuple(self.jobs))
+        return self
+
+
+def _job_or_jobs(value: object) -> str:
+    return "<jobs>" if isinstance(value, dict) and "jobs" in value else "<job>"
+
+
+WorkUnit = Annotated[
+    Annotated[SingleJob, Tag("<job>")] | Annotated[JobGroup, Tag("<jobs>")], Discriminator(_job_or_jobs)
+]
+
+
+class Spec(Model):
+    """An experiment for xmgen."""
+
+    model_config = ConfigDict(
+        title="xmgen experiment", json_schema_extra={"patternProperties": {"^x-": {"description": "Yours; not read."}}}
+    )
+
+    title: Text
+    """The experiment's title."""
+    executables: Annotated[dict[Name, Executable], Field(min_length=1)]
+    """The programs by name."""
+    work_units: Annotated[dict[Name, WorkUnit], Field(min_length=1)]
+    """What runs, by name, in this order."""
+
+
+def jobs(unit: SingleJob | JobGroup, name: str) -> dict[str, Job]:
+    """The jobs of a work unit by name."""
+    return unit.jobs if isinstance(unit, JobGroup) else {name: unit.job}

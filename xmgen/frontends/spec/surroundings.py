@@ -1,0 +1,68 @@
+"""What an experiment.yaml may refer to: the names it defines, and the files of the project."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Self, cast
+
+from xmgen.frontends.spec.base import error
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """root: the project's folder. here: the file's folder. Both absolute."""
+
+    root: Path
+    here: Path
+    executables: frozenset[str]
+    work_units: frozenset[str]
+
+    @classmethod
+    def of(cls, raw: object, *, root: Path, here: Path) -> Self:
+        """Of an unchecked file: the names that stand where names belong."""
+        return cls(
+            root=root,
+            here=here,
+            executables=frozenset(section(raw, "executables")),
+            work_units=frozenset(section(raw, "work_units")),
+        )
+
+    def folder(self, path: str) -> str:
+        """A folder beside the file, as a POSIX path relative to the project."""
+        found = self._path(path)
+        if not found.is_dir():
+            raise error(f"{path!r} is a file, not a folder" if found.exists() else f"there is no folder {path!r}")
+        return self._relative(found)
+
+    def file(self, path: str) -> str:
+        """A file beside the file, as a POSIX path relative to the project."""
+        found = self._path(path)
+        if not found.is_file():
+            raise error(f"{path!r} is a folder, not a file" if found.exists() else f"there is no file {path!r}")
+        return self._relative(found)
+
+    def volume(self, path: str) -> str:
+        """A path on this machine; `./data` and `../data` are relative to the file, and become so to the project."""
+        if path.split("/", 1)[0] not in (".", ".."):
+            return path
+        relative = self._relative(self._path(path))
+        return relative if relative == "." else f"./{relative}"
+
+    def _path(self, path: str) -> Path:
+        if "\0" in path or PurePosixPath(path).is_absolute():
+            raise error(f"{path!r} is not a relative path", "write it relative to this file")
+        found = Path(os.path.normpath(self.here / path))
+        if not found.is_relative_to(self.root):
+            raise error(f"{path!r} lies outside the project")
+        return found
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+
+def section(raw: object, key: str) -> dict[str, object]:
+    """A mapping in an unchecked mapping; empty when there is none."""
+    value = cast("dict[str, object]", raw).get(key) if isinstance(raw, dict) else None
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,116 @@
+"""Values of arguments and environment variables in an experiment.yaml.
+
+They mean what they mean in a launch script: in a mapping `true` is `--flag`, `false` is `--noflag`, null drops the
+argument, a list repeats it, a number prints as Python prints it. What would surprise is refused with the remedy.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+
+from xmgen.frontends.spec.base import error
+
+ENV_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """`{shell: text}`, XManager's ShellSafeArg: a shell in the job's environment expands the text."""
+
+    text: str
+
+
+Item = str | int | float | bool | Shell
+Arg = Item | list[Item] | None
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise error("holds a NUL character, which no argument or variable can")
+    return value
+
+
+def _item(value: object) -> Item:
+    match value:
+        case str():
+            return _text(value)
+        case bool() | int() | float():
+            return value
+        case dict():
+            mapping = cast("dict[str, object]", value)
+            if set(mapping) == {"shell"} and isinstance(text := mapping["shell"], str):
+                return Shell(_text(text))
+            raise error("a mapping cannot be an argument", "only `{shell: text}` can; quote it if the text is meant")
+        case list():
+            raise error("a list in a list cannot be an argument", "quote it if the text is meant")
+        case _:
+            raise error("null cannot stand in a list of values", "quote it if the text is meant: 'null'")
+
+
+def _arg(value: object) -> Arg:
+    if isinstance(value, list):
+        return [_item(item) for item in cast("list[object]", value)]
+    return None if value is None else _item(value)
+
+
+def _token(value: object) -> Item:
+    if isinstance(value, bool):
+        shown = str(value).lower()
+        raise error(f"{shown} cannot stand alone in a list of arguments", f"quote it if the text is meant: '{shown}'")
+    return _item(value)
+
+
+def _variable(value: object) -> str:
+    match value:
+        case str():
+            return _text(value)
+        case bool() | None:
+            shown = "null" if value is None else str(value).lower()
+            raise error(
+                f"an environment variable is a text or a number, not {shown}",
+                f"quote it if the text is meant: '{shown}'",
+            )
+        case int() | float():
+            return str(value)
+        case _:
+            raise error("an environment variable is a text or a number")
+
+
+def _arg_name(name: str) -> str:
+    if not name:
+        raise error("an argument's name is empty")
+    return _text(name)
+
+
+def _variable_name(name: str) -> str:
+    if not re.fullmatch(ENV_NAME_PATTERN, name):
+        raise error(f"{name!r} cannot name an environment variable", "letters, digits and _, no digit first")
+    return name
+
+
+_SHELL: dict[str, Any] = {
+    "type": "object",
+    "description": "A text that a shell in the job's environment expands. All other texts arrive as they are.",
+    "properties": {"shell": {"type": "string"}},
+    "required": ["shell"],
+    "additionalProperties": False,
+}
+_ITEM: dict[str, Any] = {"anyOf": [{"type": ["string", "number", "boolean"]}, _SHELL]}
+
+ArgName = Annotated[str, AfterValidator(_arg_name), Field(min_length=1)]
+ArgValue = Annotated[
+    Arg,
+    PlainValidator(_arg),
+    WithJsonSchema(
+        {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, _SHELL, {"type": "array", "items": _ITEM}]}
+    ),
+]
+Token = Annotated[Item, PlainValidator(_token), WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SHELL]})]
+EnvName = Annotated[
+    str, AfterValidator(_variable_name), WithJsonSchema({"type": "string", "pattern": ENV_NAME_PATTERN})
+]
+EnvValue = Annotated[str, PlainValidator(_variable), WithJsonSchema({"type": ["string", "number"]})]
