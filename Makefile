@@ -1,0 +1,63 @@
+# `make help` lists the targets; docs/setup.md says what they set up and where.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help quickstart test lint bench pulumi clean
+
+BIN := .venv/bin
+UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on this machine; no account, no Docker
+	$(BIN)/xmgen compile examples/quickstart/launcher.py --stack quickstart
+	$(BIN)/xmgen up quickstart --runner process
+	@echo
+	@echo "Remove it with: $(BIN)/xmgen destroy quickstart"
+
+test: .venv/.test $(UPSTREAM) ## set up what the tests need and run them all
+	@$(BIN)/python tools/run_tests.py
+
+lint: .venv/.test ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+bench: .venv/.test pulumi ## run every script of benchmarks/
+	@for script in benchmarks/*.py; do echo "== $$script" && $(BIN)/python $$script || exit 1; done
+
+pulumi: | .venv/bin/python ## make sure that there is a Pulumi CLI
+	@$(BIN)/python tools/get_pulumi.py
+
+clean: ## remove what the targets above set up; results and state of stacks stay
+	rm -rf .venv .tools
+
+# One environment; the stamps say what has been installed into it.
+.venv/bin/python: | .venv/.quickstart
+
+.venv/.quickstart: pyproject.toml tools/venv.sh
+	@tools/venv.sh --editable '.[examples]'
+	@touch $@
+
+.venv/.test: pyproject.toml tools/venv.sh
+	@tools/venv.sh --editable . --group test
+	@touch $@ .venv/.quickstart
+
+# The tools that Go builds: tools/<name>/go.mod pins each.
+.tools/bin/%: tools/%/go.mod tools/%/go.sum | .venv/bin/python
+	@$(BIN)/python tools/go_build.py $*
+
+# The language host's helper is a script of the engine's SDK, taken as it is.
+.tools/bin/pulumi-language-python-exec: tools/pulumi/go.mod tools/pulumi/go.sum | .venv/bin/python
+	@$(BIN)/python tools/go_build.py pulumi --copy github.com/pulumi/pulumi/sdk/v3 python/cmd/$(@F)
+
+# XManager's own package, whose tests our launch API has to pass. Its dependencies are left out.
+$(UPSTREAM):
+	@rm -rf .tools/upstream
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target .tools/upstream $(subst .tools/upstream/.xmanager-,xmanager==,$@)
+	@touch $@
+
+.tools/docker/base.tar: tools/docker_base.sh
+	@tools/docker_base.sh

@@ -1,0 +1,57 @@
+"""What a test needs beyond Python: the `engine` tests a Pulumi CLI, the `docker` tests a Docker daemon.
+
+Where that is missing they are skipped, but in CI nothing may be: there a skipped test is a failed one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from pathlib import Path
+from typing import TypeVar
+
+import docker
+import pytest
+from docker.errors import DockerException
+
+ROOT = Path(__file__).resolve().parents[1]
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+@functools.cache
+def missing(marker: str) -> str:
+    """Why tests with this marker cannot run here; empty when they can."""
+    if marker == "engine":
+        found = shutil.which("pulumi") or shutil.which("pulumi", path=str(ROOT / ".tools" / "bin"))
+        return "" if found else "there is no Pulumi CLI; `make pulumi` gets one"
+    try:
+        client = docker.from_env()
+        client.ping()
+        client.images.get("xmgen-test-base")
+    except DockerException as error:
+        return f"no Docker daemon with the tests' base image, see tools/with_docker.py: {error}"
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in ("engine", "docker"):
+        if item.get_closest_marker(marker) and (reason := missing(marker)):
+            pytest.skip(reason)
+
+
+def failed_in_ci(report: Report) -> Report:
+    if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which in CI is a failure: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return failed_in_ci((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return failed_in_ci((yield))

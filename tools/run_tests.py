@@ -1,0 +1,134 @@
+"""Run every test: what is quick first, while the tools that the others need are still being built.
+
+    .venv/bin/python tools/run_tests.py
+
+Exit code 0 only when every step passed. In CI (environment variable CI) a skipped test is a failed one; see
+tests/conftest.py.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from with_docker import private_daemon_possible
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP_LOG = ROOT / ".tools" / "setup.log"
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+PYTEST = [PYTHON, "-m", "pytest", "--durations=10", "--durations-min=5"]
+
+QUICK = {
+    "lint": [str(BIN / "ruff"), "check"],
+    "format": [str(BIN / "ruff"), "format", "--check"],
+    "types": [str(BIN / "pyright")],
+    "unit tests": [*PYTEST, "-m", "not engine and not docker"],
+}
+ENGINE = [*PYTEST, "-m", "engine and not docker"]
+DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"]
+
+
+@dataclass
+class Step:
+    name: str
+    passed: bool
+    seconds: float
+
+
+def main() -> int:
+    started = time.monotonic()
+    setup = start_setup()
+    try:
+        steps = [run(name, command) for name, command in QUICK.items()]
+        if all(step.passed for step in steps):
+            steps.append(finish(setup, started))
+            if steps[-1].passed:
+                steps += [run("engine tests", ENGINE), run("docker tests", DOCKER)]
+    finally:
+        if setup.poll() is None:
+            os.killpg(setup.pid, signal.SIGTERM)
+            setup.wait()
+    print("\n==> Summary")
+    for step in steps:
+        print(f"{'passed' if step.passed else 'FAILED'}  {step.seconds:6.0f} s  {step.name}")
+    return 0 if all(step.passed for step in steps) else 1
+
+
+def start_setup() -> subprocess.Popen[bytes]:
+    """Get Pulumi and, for a daemon of our own, the Docker tests' base image; in the background."""
+    targets = ["pulumi"]
+    if private_daemon_possible():
+        targets.append(".tools/docker/base.tar")
+    SETUP_LOG.parent.mkdir(exist_ok=True)
+    # Behind the quick tests: their failures are to show early.
+    command = ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]
+    with SETUP_LOG.open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "MAKEFLAGS": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            # A group that can be ended as a whole, compilers included.
+            start_new_session=True,
+        )
+
+
+def finish(setup: subprocess.Popen[bytes], started: float) -> Step:
+    """Show what the set-up has said so far, and go on until it ends."""
+    print("\n==> set-up, in the background since the start", flush=True)
+    with SETUP_LOG.open(encoding="utf-8", errors="replace") as log:
+        while True:
+            ended = setup.poll() is not None
+            print(log.read(), end="", flush=True)
+            if ended:
+                return Step("set-up", setup.returncode == 0, time.monotonic() - started)
+            time.sleep(0.5)
+
+
+def run(name: str, command: list[str]) -> Step:
+    print(f"\n==> {name}: {' '.join(Path(word).name if os.sep in word else word for word in command)}", flush=True)
+    started = time.monotonic()
+    code = call(command)
+    step = Step(name, code == 0, time.monotonic() - started)
+    result = "passed" if step.passed else f"FAILED (exit code {code})"
+    print(f"==> {name}: {result} in {step.seconds:.0f} s", flush=True)
+    return step
+
+
+def call(command: list[str]) -> int:
+    """Exit code of a command, which never outlives us."""
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        # It got the same Ctrl-C and cleans up after itself.
+        process.wait()
+        raise
+    except SystemExit:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
+
+
+def terminated(signum: int, frame: FrameType | None) -> None:
+    sys.exit(128 + signum)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, terminated)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,152 @@
+"""Run a command with a Docker daemon of its own, which ends with it.
+
+    .venv/bin/python tools/with_docker.py COMMAND...
+
+As root, `dockerd` runs in namespaces made for it: its bridges, firewall rules, mounts and processes are invisible to
+the rest of the machine, a daemon already there is not disturbed, and the kernel removes them all when the command has
+ended, however it ended. The command runs inside too, so that ports published by containers answer on its 127.0.0.1; it
+has no other network. Its environment gets DOCKER_HOST. The base image of the tests, `xmgen-test-base:latest`, comes
+from `.tools/docker/base.tar` (see docker_base.sh).
+
+As another user the command gets the daemon that the machine has, or none: the tests then skip themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import docker
+from docker.errors import DockerException, ImageNotFound
+
+FOLDER = Path(__file__).resolve().parents[1] / ".tools" / "docker"
+BASE_IMAGE = "xmgen-test-base"
+BASE_OF_BASE = "python:3.12-slim"
+"""What stands in for it with a daemon that is not ours: debootstrap needs root."""
+
+NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
+
+SECONDS_TO_START = 60
+SECONDS_TO_STOP = 30
+
+
+def main(command: list[str]) -> NoReturn:
+    if command[:1] == ["--inside"]:
+        sys.exit(inside(command[1:]))
+    if private_daemon_possible():
+        command = [*NAMESPACES, sys.executable, __file__, "--inside", *command]
+    else:
+        prepare_machines_daemon()
+    os.execvp(command[0], command)
+
+
+def private_daemon_possible() -> bool:
+    """Whether this is root on Linux, and not root of a container that may not make namespaces."""
+    if os.geteuid() != 0 or shutil.which(NAMESPACES[0]) is None:
+        return False
+    return subprocess.run([*NAMESPACES, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def prepare_machines_daemon() -> None:
+    """Add the base image, when there is a daemon."""
+    with contextlib.suppress(DockerException):
+        client = docker.from_env()
+        try:
+            client.images.get(BASE_IMAGE)
+        except ImageNotFound:
+            client.images.pull(BASE_OF_BASE).tag(BASE_IMAGE)
+
+
+def inside(command: list[str]) -> int:
+    """As process 1 of the new namespaces."""
+    signal.signal(signal.SIGTERM, _stop)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    data = FOLDER / "data"
+    # A run that was killed leaves its images behind.
+    shutil.rmtree(data, ignore_errors=True)
+    # The path of a socket may have about a hundred characters: the project's folder may be too deep.
+    with tempfile.TemporaryDirectory(prefix="xmgen-docker-") as run:
+        host = f"unix://{run}/docker.sock"
+        options = ["--data-root", str(data), "--exec-root", f"{run}/exec", "--pidfile", f"{run}/dockerd.pid"]
+        with (FOLDER / "dockerd.log").open("wb") as log:
+            # A session of its own: Ctrl-C is for the command, and the daemon is stopped when that has ended.
+            daemon = subprocess.Popen(
+                ["dockerd", *options, "--host", host, "--shutdown-timeout", "1"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            load_base_image(host, daemon)
+            return wait_for(subprocess.Popen(command, env=command_environment(host)))
+        finally:
+            stop(daemon)
+            shutil.rmtree(data, ignore_errors=True)
+
+
+def command_environment(host: str) -> dict[str, str]:
+    """The user's own contexts and certificates are about another daemon."""
+    others = ("DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+    return {name: value for name, value in os.environ.items() if name not in others} | {"DOCKER_HOST": host}
+
+
+def load_base_image(host: str, daemon: subprocess.Popen[bytes]) -> None:
+    """Wait until the daemon answers, and import the base image."""
+    deadline = time.monotonic() + SECONDS_TO_START
+    while True:
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            log = (FOLDER / "dockerd.log").read_text(encoding="utf-8", errors="replace")
+            sys.exit(f"error: dockerd does not start; the end of its log:\n{log[-3000:]}")
+        try:
+            client = docker.DockerClient(base_url=host, timeout=SECONDS_TO_START)
+            client.ping()
+            break
+        except DockerException:
+            time.sleep(0.1)
+    client.api.import_image_from_file(str(FOLDER / "base.tar"), repository=BASE_IMAGE, tag="latest")
+    client.close()
+
+
+def wait_for(command: subprocess.Popen[bytes]) -> int:
+    """Its exit code. Process 1 also has to collect the children of others that have died."""
+    while True:
+        try:
+            pid, status = os.wait()
+        except KeyboardInterrupt:
+            # The command got the same Ctrl-C and ends by itself.
+            continue
+        if pid == command.pid:
+            return exit_code(os.waitstatus_to_exitcode(status))
+
+
+def exit_code(returncode: int) -> int:
+    """As a shell gives it: 128 and the signal's number for a command that a signal ended."""
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def stop(daemon: subprocess.Popen[bytes]) -> None:
+    daemon.terminate()
+    try:
+        daemon.wait(SECONDS_TO_STOP)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    sys.exit(128 + signum)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(sys.argv[1:])
