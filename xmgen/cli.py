@@ -19,6 +19,10 @@ Command = Callable[..., Any]
 class _Program(click.Group):
     """Turns errors into what a user can act on: no traceback, exit code 2 for bad input, 1 for a failed operation."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        # In the order in which they are used.
+        return list(self.commands)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

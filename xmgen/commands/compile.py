@@ -15,6 +15,7 @@ from xmgen.errors import Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.review.resources import resources
 
 _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 
@@ -103,10 +104,9 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
     for note in plan.notes:
         output.say(note)
     output.say("\nResources, in the order in which Pulumi creates them", style="bold")
-    resources = _resources(plan)
     output.print_table(
         ("step", "type", "name", "after"),
-        ((row["step"], row["type"], row["name"], ", ".join(row["dependsOn"])) for row in resources),
+        ((resource.step, resource.type, resource.name, ", ".join(resource.depends_on)) for resource in resources(plan)),
     )
     output.say("\nWork units, with the arguments that vary", style="bold")
     rows = trials.rows(plan)
@@ -180,26 +180,6 @@ def _requirement(value: Any) -> str:
     return f"{accelerator['type']}:{output.cell(size)}" if size is not None else str(accelerator["type"])
 
 
-def _resources(plan: Plan) -> list[dict[str, Any]]:
-    """Executables first, then units, each with the step in which it can start: 1 more than the last it waits for."""
-    rows: list[dict[str, Any]] = [
-        {"type": "xmgen:local:Executable", "name": executable.name, "step": 1, "dependsOn": []}
-        for executable in plan.executables
-    ]
-    steps: dict[str, int] = {}
-    for unit in plan.units:
-        steps[unit.name] = 1 + max((steps[name] for name in unit.depends_on), default=1)
-        rows.append(
-            {
-                "type": trials.RUN_TYPE,
-                "name": unit.name,
-                "step": steps[unit.name],
-                "dependsOn": list(unit.depends_on),
-            }
-        )
-    return sorted(rows, key=lambda row: row["step"])
-
-
 def _job_names(plan: Plan, position: int) -> list[str]:
     return [job.name for job in plan.experiment.units[plan.units[position].position].jobs]
 
@@ -212,7 +192,15 @@ def _plan_json(plan: Plan) -> dict[str, Any]:
         "source": experiment.source,
         "flags": list(experiment.flags),
         "notes": list(plan.notes),
-        "resources": _resources(plan),
+        "resources": [
+            {
+                "step": resource.step,
+                "type": resource.type,
+                "name": resource.name,
+                "dependsOn": list(resource.depends_on),
+            }
+            for resource in resources(plan)
+        ],
         "units": [
             {
                 "unit": unit.name,

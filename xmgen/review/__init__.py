@@ -1,0 +1,1 @@
+"""What a change of the committed stacks means: for the trials, and for the resources."""

@@ -1,0 +1,73 @@
+"""The plans of the stacks as a commit, or the working tree, has them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+from xmgen import lock, planner
+from xmgen.errors import InputError, Problem, XmgenError
+from xmgen.plan import Plan
+from xmgen.project import LOCK_FILE, STACKS, Project
+
+Plans = dict[str, Plan | XmgenError]
+"""By stack; the error of one whose lock file this xmgen cannot read or plan."""
+
+
+def of_commit(project: Project, ref: str) -> Plans:
+    """Raises InputError when there is no such commit, or the project is not in a Git repository."""
+    commit = _commit(project, ref)
+    paths = (_git(project, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{STACKS}/") or "").split("\0")
+    found = [path.split("/") for path in paths]
+    stacks = [parts[1] for parts in found if len(parts) == 3 and parts[2] == LOCK_FILE]
+    return {
+        stack: _plan(lambda stack=stack: _lock_text(project, commit, stack), f"{ref}, stack {stack}")
+        for stack in stacks
+    }
+
+
+def of_working_tree(project: Project) -> Plans:
+    return {
+        stack: _plan(lambda stack=stack: project.lock(stack).read_text(encoding="utf-8"), f"stack {stack}")
+        for stack in project.stacks()
+    }
+
+
+def _plan(text: Callable[[], str], where: str) -> Plan | XmgenError:
+    try:
+        return planner.plan(lock.loads(text(), where))
+    except XmgenError as error:
+        return error
+    except (OSError, UnicodeDecodeError) as error:
+        return InputError(Problem(f"cannot be read: {error}", where=where))
+
+
+def _commit(project: Project, ref: str) -> str:
+    commit = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if commit is None:
+        raise InputError(
+            Problem(f"Git knows no commit {ref!r} here", where=str(project.root), hint="`git fetch` may bring it")
+        )
+    return commit.strip()
+
+
+def _lock_text(project: Project, commit: str, stack: str) -> str:
+    return _git(project, "show", f"{commit}:./{STACKS}/{stack}/{LOCK_FILE}") or ""
+
+
+def _git(project: Project, *arguments: str) -> str | None:
+    """Git's output; None when it fails. Raises InputError when there is no Git."""
+    try:
+        # A fixed program and a list of arguments; a ref comes after --end-of-options.
+        done = subprocess.run(  # noqa: S603
+            ["git", *arguments],  # noqa: S607
+            cwd=project.root,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except FileNotFoundError:
+        raise InputError(
+            Problem("Git is not installed", hint="`xmgen review` compares commits of a repository")
+        ) from None
+    return done.stdout if done.returncode == 0 else None

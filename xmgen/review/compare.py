@@ -1,0 +1,250 @@
+"""Two plans of one stack -> which units and resources a change adds, removes and touches. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xmgen import arguments
+from xmgen.engine.trials import RUN_TYPE
+from xmgen.experiment import WorkUnit
+from xmgen.plan import Plan
+from xmgen.review.resources import Resource, resources
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a unit runs again.
+
+    argument:    `name` (an environment variable has a `$`) was `old` and is `new`; None where it was or is absent.
+    code:        the content of the executable `name`.
+    executable:  its definition, such as the base image.
+    executor:    where and with what requirements the job `name` runs.
+    predecessor: the unit `name`, for which it waits, runs again or is another one.
+    """
+
+    kind: Literal["argument", "code", "executable", "executor", "predecessor"]
+    name: str
+    old: str | None = None
+    new: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitChange:
+    """unit: the logical name; of a removed unit, the one it had. was: the name it had, when that was another one.
+    arguments: those that vary in the experiment.
+    """
+
+    change: Literal["added", "removed", "run again"]
+    unit: str
+    arguments: Mapping[str, str]
+    reasons: tuple[Reason, ...] = ()
+    was: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """properties: the inputs that differ; empty unless changed."""
+
+    change: Literal["added", "removed", "changed"]
+    type: str
+    name: str
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StackChange:
+    """change: of the stack as a whole. unchanged: number of units that stay as they are.
+    problem: why the stack cannot be compared; empty when it was.
+    """
+
+    stack: str
+    change: Literal["added", "removed", "changed", "unchanged"]
+    units: tuple[UnitChange, ...] = ()
+    unchanged: int = 0
+    resources: tuple[ResourceChange, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A unit with what a comparison needs of it."""
+
+    name: str
+    unit: WorkUnit
+    named: Mapping[str, str]
+    varying: Mapping[str, str]
+    depends_on: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Units of different shape are never the same trial."""
+        return self.unit.role, self.unit.label, tuple(job.name for job in self.unit.jobs)
+
+
+def compare(stack: str, old: Plan | None, new: Plan | None) -> StackChange:
+    """old, new: None where the stack does not exist. What is compared is what would happen to a stack that is `up`."""
+    before, after = _units(old), _units(new)
+    units = _unit_changes(before, after, _changed_executables(old, new))
+    touched = sum(change.change != "removed" for change in units)
+    changed = _resource_changes(old, new, units)
+    return StackChange(
+        stack=stack,
+        change="added" if old is None else "removed" if new is None else "changed" if units or changed else "unchanged",
+        units=tuple(units),
+        unchanged=len(after) - touched,
+        resources=tuple(changed),
+    )
+
+
+def _units(plan: Plan | None) -> dict[str, _Unit]:
+    if plan is None:
+        return {}
+    units = [plan.experiment.units[planned.position] for planned in plan.units]
+    named = [arguments.named(unit) for unit in units]
+    names = arguments.varying(named, without=str(plan.experiment.experiment_id))
+    return {
+        planned.name: _Unit(
+            name=planned.name,
+            unit=unit,
+            named=values,
+            varying={name: values[name] for name in names if name in values},
+            depends_on=planned.depends_on,
+        )
+        for planned, unit, values in zip(plan.units, units, named, strict=True)
+    }
+
+
+def _changed_executables(old: Plan | None, new: Plan | None) -> dict[str, Reason]:
+    """By the name that jobs know them by."""
+    if old is None or new is None:
+        return {}
+    before = {
+        executable.name: planned
+        for executable, planned in zip(old.experiment.executables, old.executables, strict=True)
+    }
+    result: dict[str, Reason] = {}
+    for executable, planned in zip(new.experiment.executables, new.executables, strict=True):
+        known = before.get(executable.name)
+        if known is None or known == planned:
+            continue
+        differing = _differing(known.inputs, planned.inputs)
+        # A generated Dockerfile names what it copies and runs: with the code alone it stays the same.
+        kind = "code" if differing == ("digest",) and known.dockerfile == planned.dockerfile else "executable"
+        result[executable.name] = Reason(kind, executable.name)
+    return result
+
+
+def _unit_changes(
+    before: Mapping[str, _Unit], after: Mapping[str, _Unit], executables: Mapping[str, Reason]
+) -> list[UnitChange]:
+    gone = [unit for name, unit in before.items() if name not in after]
+    come = [unit for name, unit in after.items() if name not in before]
+    pairs = _pairs(gone, come)
+    counterparts = {new.name: old for old, new in pairs} | {name: before[name] for name in after if name in before}
+    again: set[str] = set()
+    changes: list[UnitChange] = []
+    # A unit comes after those it waits for.
+    for unit in after.values():
+        old = counterparts.get(unit.name)
+        if old is None:
+            changes.append(UnitChange("added", unit.name, unit.varying))
+            again.add(unit.name)
+            continue
+        reasons = _reasons(old, unit, executables, again)
+        if reasons or old.name != unit.name:
+            was = old.name if old.name != unit.name else ""
+            changes.append(UnitChange("run again", unit.name, unit.varying, tuple(reasons), was))
+            again.add(unit.name)
+    paired = {old.name for old, _ in pairs}
+    changes += [UnitChange("removed", unit.name, unit.varying) for unit in gone if unit.name not in paired]
+    return changes
+
+
+def _reasons(old: _Unit, new: _Unit, executables: Mapping[str, Reason], again: set[str]) -> list[Reason]:
+    reasons = [
+        Reason("argument", name, old.named.get(name), new.named.get(name))
+        for name in dict.fromkeys([*new.named, *old.named])
+        if old.named.get(name) != new.named.get(name) and old.name != new.name
+    ]
+    for was, job in zip(old.unit.jobs, new.unit.jobs, strict=True):
+        if was.executable != job.executable:
+            reasons.append(Reason("executable", job.executable, was.executable, job.executable))
+        if was.executor != job.executor:
+            reasons.append(Reason("executor", job.name))
+        if job.executable in executables:
+            reasons.append(executables[job.executable])
+    reasons += [Reason("predecessor", name) for name in new.depends_on if name in again]
+    if len(old.depends_on) != len(new.depends_on):
+        known = {reason.name for reason in reasons if reason.kind == "predecessor"}
+        differing = set(old.depends_on).symmetric_difference(new.depends_on) - known
+        reasons += [Reason("predecessor", name) for name in sorted(differing)]
+    return list(dict.fromkeys(reasons))
+
+
+def _pairs(gone: Sequence[_Unit], come: Sequence[_Unit]) -> list[tuple[_Unit, _Unit]]:
+    """Units that went and came and are the same trial with something else changed.
+
+    A trial is known by its point in the sweep: the arguments that vary. What all trials share may change without making
+    another trial of it. So two units are paired when they agree in every argument that varies before or after; else,
+    when the sweep has got or lost a dimension, when they agree in those that vary both before and after.
+    """
+    pairs: list[tuple[_Unit, _Unit]] = []
+    for shape in dict.fromkeys(unit.shape for unit in gone):
+        old = [unit for unit in gone if unit.shape == shape]
+        new = [unit for unit in come if unit.shape == shape]
+        old_names = set(itertools.chain.from_iterable(unit.varying for unit in old))
+        new_names = set(itertools.chain.from_iterable(unit.varying for unit in new))
+        for names in (old_names | new_names, old_names & new_names):
+            # Nothing in common is no point to agree in, unless nothing varies at all.
+            if not names and old_names | new_names:
+                continue
+            found = _agreeing(old, new, sorted(names))
+            pairs += found
+            taken = {unit.name for pair in found for unit in pair}
+            old = [unit for unit in old if unit.name not in taken]
+            new = [unit for unit in new if unit.name not in taken]
+    return pairs
+
+
+def _agreeing(old: Iterable[_Unit], new: Iterable[_Unit], names: Sequence[str]) -> list[tuple[_Unit, _Unit]]:
+    waiting: dict[tuple[str | None, ...], list[_Unit]] = defaultdict(list)
+    for unit in old:
+        waiting[tuple(unit.named.get(name) for name in names)].append(unit)
+    pairs: list[tuple[_Unit, _Unit]] = []
+    for unit in new:
+        if matches := waiting[tuple(unit.named.get(name) for name in names)]:
+            pairs.append((matches.pop(0), unit))
+    return pairs
+
+
+def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitChange]) -> list[ResourceChange]:
+    before, after = _by_key(old), _by_key(new)
+    again = {change.unit: change.reasons for change in units if change.change == "run again"}
+    changes: list[ResourceChange] = []
+    for key, resource in after.items():
+        if key not in before:
+            changes.append(ResourceChange("added", resource.type, resource.name))
+            continue
+        properties = _differing(before[key].inputs, resource.inputs)
+        if resource.type == RUN_TYPE:
+            # Code reaches a unit's resource through its executable's outputs, a predecessor's run through its own.
+            through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again.get(resource.name, ()))
+            properties = tuple(dict.fromkeys([*properties, *through]))
+        if properties:
+            changes.append(ResourceChange("changed", resource.type, resource.name, properties))
+    changes += [
+        ResourceChange("removed", resource.type, resource.name) for key, resource in before.items() if key not in after
+    ]
+    return changes
+
+
+def _by_key(plan: Plan | None) -> dict[tuple[str, str], Resource]:
+    return {} if plan is None else {(resource.type, resource.name): resource for resource in resources(plan)}
+
+
+def _differing(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(key for key in dict.fromkeys([*new, *old]) if old.get(key) != new.get(key))
