@@ -1,0 +1,161 @@
+"""The scripts behind make: their exit codes and what they say of their progress."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools"
+
+
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(TOOLS))
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ("pulumi", ("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", "v3.274.1")),
+        ("pulumi-language-python", ("github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python", "v3.68.0")),
+    ],
+)
+def test_a_tool_is_pinned_by_its_go_mod(tool: str, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    go_build = module("go_build", monkeypatch)
+    assert go_build.pinned((TOOLS / tool / "go.mod").read_text(encoding="utf-8")) == expected
+
+
+class GoBuild:
+    """A copy of go_build.py with a tool `demo`, and a fake `go` that takes three packages and writes its arguments."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "tools" / "demo").mkdir(parents=True)
+        shutil.copy(TOOLS / "go_build.py", root / "tools")
+        (root / "tools" / "demo" / "go.mod").write_text(
+            "tool example.org/demo/cmd\n\nrequire example.org/demo v1.2.3\n"
+        )
+        (root / "module").mkdir()
+        (root / "module" / "script").write_text("#!/bin/sh\n")
+
+    def run(self, *arguments: str, build: str = "") -> subprocess.CompletedProcess[str]:
+        go = self.root / "go"
+        build = build or 'while [ "$1" != -o ]; do shift; done; echo x > $2'
+        go.write_text(f"""#!/bin/sh
+case $1 in
+    list) echo 'go: downloading example.org/demo v1.2.3' >&2; printf 'fmt\\nos\\nexample.org/demo/cmd\\n' ;;
+    build) echo fmt >&2; echo example.org/demo/cmd >&2; {build} ;;
+    mod) echo '{{"Dir": "{self.root}/module"}}' ;;
+esac
+""")
+        go.chmod(0o755)
+        return subprocess.run(
+            [sys.executable, "tools/go_build.py", *arguments],
+            cwd=self.root,
+            env={"PATH": f"{self.root}:{os.defpath}"},
+            capture_output=True,
+            text=True,
+        )
+
+    def binaries(self) -> list[str]:
+        return sorted(path.name for path in (self.root / ".tools" / "bin").glob("*"))
+
+
+def test_a_build_shows_its_progress_and_leaves_the_binary(tmp_path: Path) -> None:
+    go = GoBuild(tmp_path)
+    done = go.run("demo")
+    assert (done.returncode, done.stderr, go.binaries()) == (0, "", ["demo"])
+    # Within the first 20 seconds the first and the last line alone are due.
+    assert [line.rsplit(" (", 1)[0] for line in done.stdout.splitlines()] == [
+        "  demo: looking for its modules",
+        "  demo: done",
+    ]
+
+
+def test_a_failed_build_shows_the_compilers_messages_and_leaves_nothing(tmp_path: Path) -> None:
+    go = GoBuild(tmp_path)
+    done = go.run("demo", build="echo 'cmd.go:1: no luck' >&2; exit 7")
+    assert (done.returncode, go.binaries()) == (7, [])
+    assert done.stdout.splitlines()[1:] == ["cmd.go:1: no luck"]
+
+
+def test_a_script_of_a_module_is_copied_executable(tmp_path: Path) -> None:
+    go = GoBuild(tmp_path)
+    assert go.run("demo", "--copy", "example.org/demo", "script").returncode == 0
+    copy = tmp_path / ".tools" / "bin" / "script"
+    assert (copy.read_text(), os.access(copy, os.X_OK)) == ("#!/bin/sh\n", True)
+
+
+PASS = [sys.executable, "-c", ""]
+FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
+
+
+@pytest.mark.parametrize(
+    ("results", "setup", "ran", "exit_code"),
+    [
+        pytest.param({}, PASS, ["lint", "unit tests", "set-up", "engine tests", "docker tests"], 0, id="all pass"),
+        pytest.param({"lint": FAIL}, PASS, ["lint", "unit tests"], 1, id="a quick one fails"),
+        pytest.param({}, FAIL, ["lint", "unit tests", "set-up"], 1, id="the set-up fails"),
+        pytest.param(
+            {"engine tests": FAIL},
+            PASS,
+            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
+            1,
+            id="a later one fails",
+        ),
+    ],
+)
+def test_the_test_run_stops_early_and_tells_every_failure(
+    results: dict[str, list[str]],
+    setup: list[str],
+    ran: list[str],
+    exit_code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run_tests = module("run_tests", monkeypatch)
+    (tmp_path / "setup.log").touch()
+    monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
+    monkeypatch.setattr(run_tests, "start_setup", lambda: subprocess.Popen(setup, start_new_session=True))
+    monkeypatch.setattr(run_tests, "QUICK", {name: results.get(name, PASS) for name in ("lint", "unit tests")})
+    monkeypatch.setattr(run_tests, "ENGINE", results.get("engine tests", PASS))
+    monkeypatch.setattr(run_tests, "DOCKER", results.get("docker tests", PASS))
+    assert run_tests.main() == exit_code
+    summary = capsys.readouterr().out.split("==> Summary\n")[1].splitlines()
+    failed = {*results, *(["set-up"] if setup == FAIL else [])}
+    assert [(line.split()[0], line.split(" s  ")[1]) for line in summary] == [
+        ("FAILED" if name in failed else "passed", name) for name in ran
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "ci", "closing", "exit_code"),
+    [
+        pytest.param("def test(): pytest.skip('no engine')", "", "1 skipped", 0, id="skipped"),
+        pytest.param("def test(): pytest.skip('no engine')", "true", "1 failed", 1, id="skipped in CI"),
+        pytest.param("pytest.importorskip('no_such_module')", "", "1 skipped", 5, id="a skipped file"),
+        pytest.param("pytest.importorskip('no_such_module')", "true", "1 error", 2, id="a skipped file in CI"),
+        pytest.param("@pytest.mark.xfail\ndef test(): assert False", "true", "1 xfailed", 0, id="expected to fail"),
+        pytest.param("def test(): pass", "true", "1 passed", 0, id="passed"),
+    ],
+)
+def test_in_ci_a_skipped_test_is_a_failed_one(body: str, ci: str, closing: str, exit_code: int, tmp_path: Path) -> None:
+    file = tmp_path / "test_example.py"
+    file.write_text(f"import pytest\n{body}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", tmp_path, "-p", "tests.conftest", "-q", file],
+        cwd=ROOT,
+        env={**os.environ, "CI": ci},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.splitlines()[-1].split(" in ")[0], done.returncode) == (closing, exit_code), done.stdout
