@@ -23,6 +23,9 @@ from xmgen.project import TOOLS, Project
 MINIMUM_VERSION = (3, 207)
 """The first with everything a stack uses (the Python SDK's own lower bound in our dependencies is the same)."""
 
+CHECKOUT = Path(__file__).parents[2]
+"""Of xmgen, when it runs from one: `tools/` builds into it."""
+
 GLOBAL_OPTIONS = ("--non-interactive", "--color", "never")
 
 Event = dict[str, Any]
@@ -188,9 +191,8 @@ def failure(command: str, output: str) -> Problem:
 
 def _elsewhere(project: Project) -> Path | None:
     """The folder, not on PATH, that holds the CLI: one that `tools/` built, or the installer's."""
-    checkout = Path(__file__).parents[2]
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    folders = (project.tools / "bin", checkout / TOOLS / "bin", home / "bin")
+    folders = (project.tools / "bin", CHECKOUT / TOOLS / "bin", home / "bin")
     return next((folder for folder in folders if shutil.which("pulumi", path=str(folder))), None)
 
 

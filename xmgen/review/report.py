@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from xmgen.engine.trials import RUN_TYPE
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange
 from xmgen.templating import code_span
 
@@ -69,8 +70,7 @@ def _resource_list(resources: Sequence[ResourceChange]) -> str:
     lines = ["Resources:", ""]
     lines += [f"- {code_span(kind)}: {count} {change}" for (kind, change), count in counts.items()]
     # Units are listed above; of other resources the names matter too.
-    units = {"xmgen:local:Run"}
-    named = [resource for resource in resources if resource.type not in units]
+    named = [resource for resource in resources if resource.type != RUN_TYPE]
     for resource in named[:ROWS]:
         properties = ", ".join(code_span(name) for name in resource.properties)
         lines.append(f"  - {resource.change} {code_span(resource.name)}{f': {properties}' if properties else ''}")

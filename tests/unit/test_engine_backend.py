@@ -1,0 +1,166 @@
+"""Which backend a stack's state is in, which passphrase protects it, and whose lock may be removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from xmgen.engine import backend as backends
+from xmgen.engine.backend import Backend
+from xmgen.errors import InputError, OperationError
+from xmgen.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "stacks").mkdir()
+    return Project(root=tmp_path)
+
+
+def logged_in(folder: Path, url: str) -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    (folder / "credentials.json").write_text(json.dumps({"current": url}))
+    return {"PULUMI_HOME": str(folder)}
+
+
+def test_a_user_without_backend_gets_one_in_the_project(project: Project, tmp_path: Path) -> None:
+    environment = {"PULUMI_HOME": str(tmp_path / "nobody")}
+    expected = Backend(f"file://{tmp_path}/.xmgen/backend", own=True)
+    assert backends.choose(project, environment) == expected
+    assert expected.folder == tmp_path / ".xmgen" / "backend"
+    assert (tmp_path / ".xmgen" / "backend").is_dir()
+
+
+def test_the_users_backend_is_used_in_the_order_that_pulumi_has(tmp_path: Path) -> None:
+    named = Project(root=tmp_path, backend="gs://named-in-pulumi-yaml")
+    plain = Project(root=tmp_path)
+    login = logged_in(tmp_path / "home", "s3://logged-in")
+    environment = {**login, "PULUMI_ACCESS_TOKEN": "token"}
+    assert backends.choose(named, {**environment, "PULUMI_BACKEND_URL": "file://~"}) == Backend("file://~", own=False)
+    assert backends.choose(named, environment) == Backend("gs://named-in-pulumi-yaml", own=False)
+    assert backends.choose(plain, environment) == Backend("s3://logged-in", own=False)
+    token = {"PULUMI_HOME": str(tmp_path / "nobody"), "PULUMI_ACCESS_TOKEN": "token"}
+    assert backends.choose(plain, token) == Backend("", own=False)
+    assert not (tmp_path / ".xmgen").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "folder"),
+    [
+        ("file:///tmp/with%20space", Path("/tmp/with space")),
+        ("file://~/state", Path.home() / "state"),
+        ("https://api.pulumi.com", None),
+        ("gs://bucket", None),
+        ("", None),
+    ],
+)
+def test_only_a_backend_of_files_has_a_folder(url: str, folder: Path | None) -> None:
+    assert Backend(url, own=False).folder == folder
+
+
+SECRET = "encryptionsalt: v1:x\nconfig:\n  experiments:nested:\n    keys:\n    - secure: v1:abc\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "environment", "expected"),
+    [
+        # Ours, no secrets: the empty passphrase.
+        ("", "config:\n  xmgen:runner: process\n", {}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
+        ("", "", {"PULUMI_CONFIG_PASSPHRASE": ""}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
+        # The user's own passphrase is left alone, with and without secrets.
+        ("", SECRET, {"PULUMI_CONFIG_PASSPHRASE": "long"}, {}),
+        ("", SECRET, {"PULUMI_CONFIG_PASSPHRASE_FILE": "/some/file"}, {}),
+        # Where Pulumi's service or a key manager encrypts, there is no passphrase to set.
+        ("https://api.pulumi.com", SECRET, {}, {}),
+        ("gs://bucket", f"secretsprovider: gcpkms://key\n{SECRET}", {}, {}),
+        ("gs://bucket", "", {}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
+    ],
+)
+def test_an_empty_passphrase_is_set_only_where_there_is_nothing_to_protect(
+    project: Project, url: str, settings: str, environment: dict[str, str], expected: dict[str, str]
+) -> None:
+    project.settings("dev").write_text(settings)
+    backend = Backend(url or project.local_backend.as_uri(), own=not url)
+    if not url:
+        expected = {"PULUMI_BACKEND_URL": project.local_backend.as_uri(), **expected}
+    assert backends.overrides(project, "dev", backend, environment) == expected
+
+
+@pytest.mark.parametrize("environment", [{}, {"PULUMI_CONFIG_PASSPHRASE": ""}])
+def test_secrets_under_an_empty_passphrase_are_refused(project: Project, environment: dict[str, str]) -> None:
+    project.settings("dev").write_text(SECRET)
+    with pytest.raises(InputError, match=r"stacks/Pulumi\.dev\.yaml: the stack's settings hold secrets"):
+        backends.overrides(project, "dev", Backend("file:///state", own=True), environment)
+
+
+def test_settings_that_are_no_yaml_are_an_error(project: Project) -> None:
+    project.settings("dev").write_text("config: [")
+    with pytest.raises(InputError, match="cannot be read"):
+        backends.overrides(project, "dev", Backend("file:///state", own=True), {})
+
+
+def lock(project: Project, backend: Backend, pid: int, host: str = socket.gethostname()) -> Path:
+    assert backend.folder is not None
+    folder = backend.folder / ".pulumi" / "locks" / "organization" / project.name / "dev"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{pid}.json"
+    file.write_text(json.dumps({"pid": pid, "username": "me", "hostname": host, "timestamp": "2026-01-01T00:00:00Z"}))
+    return file
+
+
+def dead_process() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Backend:
+    return Backend((tmp_path / "state").as_uri(), own=True)
+
+
+def test_the_lock_of_a_dead_process_is_removed(project: Project, backend: Backend) -> None:
+    file = lock(project, backend, dead_process())
+    # The number of a dead process may have gone to another program: this one is not Pulumi.
+    reused = lock(project, backend, os.getpid())
+    assert backends.is_locked(backend, project, "dev") is False
+    assert backends.clear_dead_locks(backend, project, "dev") == 2
+    assert not file.exists()
+    assert not reused.exists()
+    assert backends.clear_dead_locks(backend, project, "dev") == 0
+
+
+def test_the_lock_of_a_living_pulumi_is_respected(project: Project, backend: Backend, tmp_path: Path) -> None:
+    program = tmp_path / "pulumi"
+    program.symlink_to("/bin/sleep")
+    process = subprocess.Popen([program, "60"])
+    try:
+        file = lock(project, backend, process.pid)
+        dead = lock(project, backend, dead_process())
+        assert backends.is_locked(backend, project, "dev") is True
+        with pytest.raises(OperationError, match=f"process {process.pid} is working on the stack"):
+            backends.clear_dead_locks(backend, project, "dev")
+        assert file.exists()
+        assert dead.exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_lock_of_another_machine_is_not_ours_to_judge(project: Project, backend: Backend) -> None:
+    file = lock(project, backend, dead_process(), host="elsewhere")
+    with pytest.raises(OperationError, match="on elsewhere"):
+        backends.clear_dead_locks(backend, project, "dev")
+    assert file.exists()
+
+
+def test_locks_of_other_backends_are_not_looked_at(project: Project) -> None:
+    cloud = Backend("https://api.pulumi.com", own=False)
+    assert backends.is_locked(cloud, project, "dev") is None
+    assert backends.clear_dead_locks(cloud, project, "dev") == 0

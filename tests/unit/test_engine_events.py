@@ -1,0 +1,131 @@
+"""The engine's events as the progress of trials. The events are as Pulumi 3.274 prints them, shortened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xmgen.engine import events
+from xmgen.engine.events import Message, Progress, Removed, Step
+from xmgen.engine.trials import Trial
+
+ROWS = [("a", {"rate": "1"}), ("b", {"rate": "2"})]
+
+
+def urn(name: str, kind: str = "xmgen:local:Run") -> str:
+    return f"urn:pulumi:dev::experiments::{kind}::{name}"
+
+
+def step(event: str, operation: str, name: str, kind: str = "xmgen:local:Run", **fields: Any) -> dict[str, Any]:
+    metadata = {"op": operation, "urn": urn(name, kind), "type": kind, "old": None, "new": None, **fields}
+    return {"sequence": 1, event: {"metadata": metadata}}
+
+
+def new(**outputs: object) -> dict[str, object]:
+    return {"outputs": outputs}
+
+
+def diagnostic(severity: str, message: str, about: str = "") -> dict[str, Any]:
+    return {"sequence": 1, "diagnosticEvent": {"severity": severity, "message": message, "urn": about}}
+
+
+def heard(*stream: dict[str, Any]) -> tuple[Progress, list[object]]:
+    progress = events.progress(ROWS)
+    changes = [progress.apply(event) for event in stream]
+    return progress, [change for change in changes if change is not None]
+
+
+def test_a_trial_waits_runs_and_finishes() -> None:
+    progress, changes = heard(
+        step("resourcePreEvent", "create", "a"),
+        step("resOutputsEvent", "create", "a", new=new(exitCode=0, durationSeconds=2.0, metrics={"loss": 0.5})),
+    )
+    finished = Trial(
+        name="a", arguments={"rate": "1"}, status="finished", exit_code=0, duration=2.0, metrics={"loss": 0.5}
+    )
+    assert changes == [Trial(name="a", arguments={"rate": "1"}, status="running"), finished]
+    assert progress.units == {"a": finished, "b": Trial(name="b", arguments={"rate": "2"}, status="waiting")}
+
+
+def test_a_failed_trial_has_the_reasons_that_its_resource_has() -> None:
+    state = {"outputs": {"exitCode": 1}, "initErrors": ["job train exited with 1"]}
+    progress, changes = heard(
+        step("resourcePreEvent", "update", "a"),
+        diagnostic("error", "1 error occurred: job train exited with 1\n", urn("a")),
+        step("resOpFailedEvent", "update", "a", new=state),
+    )
+    failed = Trial(
+        name="a", arguments={"rate": "1"}, status="failed", exit_code=1, reasons=("job train exited with 1",)
+    )
+    assert changes[-1] == failed
+    assert progress.units["a"] == failed
+
+
+def test_a_failed_trial_without_state_has_the_reasons_that_were_said() -> None:
+    _, changes = heard(
+        diagnostic("error", "the code changed since the compile", urn("a")),
+        step("resOpFailedEvent", "create", "a", new=None),
+    )
+    assert changes[-1] == Trial(
+        name="a", arguments={"rate": "1"}, status="failed", reasons=("the code changed since the compile",)
+    )
+
+
+def test_what_was_finished_before_is_no_news_but_is_in_the_results() -> None:
+    progress, changes = heard(
+        step("resourcePreEvent", "same", "a"),
+        step("resOutputsEvent", "same", "a", new=new(exitCode=0)),
+    )
+    assert changes == []
+    assert progress.units["a"].status == "finished"
+
+
+def test_a_replaced_trial_is_not_removed_a_dropped_one_is() -> None:
+    progress, changes = heard(
+        step("resourcePreEvent", "delete-replaced", "a"),
+        step("resOutputsEvent", "delete-replaced", "a"),
+        step("resourcePreEvent", "replace", "a"),
+        step("resOutputsEvent", "replace", "a"),
+        step("resourcePreEvent", "delete", "gone"),
+        step("resOutputsEvent", "delete", "gone"),
+    )
+    assert changes == [Removed("gone")]
+    assert progress.units["a"].status == "waiting"
+
+
+def test_other_resources_are_no_trials() -> None:
+    _, changes = heard(
+        step("resourcePreEvent", "create", "fit", "xmgen:local:Executable"),
+        step("resOutputsEvent", "create", "fit", "xmgen:local:Executable", new=new()),
+    )
+    assert changes == []
+
+
+def test_messages_are_heard_and_debugging_is_not() -> None:
+    progress, changes = heard(
+        diagnostic("debug", "registering resource"),
+        diagnostic("info", "epoch 1\n", urn("a")),
+        diagnostic("info#err", "a traceback\n"),
+        diagnostic("warning", "careful"),
+        diagnostic("info", "\n"),
+    )
+    assert changes == [Message("info", "epoch 1", "a"), Message("info", "a traceback"), Message("warning", "careful")]
+    assert progress.messages == [Message("warning", "careful")]
+
+
+def test_a_preview_has_steps_and_runs_nothing() -> None:
+    planned = step("resourcePreEvent", "replace", "a", keys=["jobs"], diffs=["jobs", "identity"])
+    planned["resourcePreEvent"]["planning"] = True
+    done = step("resOutputsEvent", "replace", "a")
+    done["resOutputsEvent"]["planning"] = True
+    progress, changes = heard(planned, done)
+    assert changes == []
+    assert progress.steps == [Step("replace", "xmgen:local:Run", "a", ("jobs",))]
+    assert progress.units["a"].status == "waiting"
+
+
+def test_the_end_has_the_counts() -> None:
+    progress, _ = heard(
+        {"sequence": 9, "summaryEvent": {"resourceChanges": {"create": 2, "same": 1}, "result": "failed"}},
+        {"sequence": 10, "cancelEvent": {}},
+    )
+    assert (progress.changes, progress.result) == ({"create": 2, "same": 1}, "failed")

@@ -1,0 +1,171 @@
+"""How the Pulumi CLI is found and called. The CLI here is a script that stands in for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from xmgen.engine import pulumi as cli
+from xmgen.engine.pulumi import Pulumi
+from xmgen.errors import OperationError, Problem
+from xmgen.project import Project
+
+PYTHON_BIN = Path(sys.executable).parent
+
+
+def program(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "pulumi"
+    file.write_text(f"#!{sys.executable}\n{text}")
+    file.chmod(0o755)
+    return file
+
+
+def versioned(folder: Path, version: str = "v3.274.1") -> Path:
+    return program(folder, f"print({version!r})")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "project"
+    root.mkdir()
+    return Project(root=root)
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PULUMI_HOME", raising=False)
+    monkeypatch.setattr(cli, "CHECKOUT", tmp_path / "checkout")
+
+
+def test_one_on_path_wins_and_keeps_its_own_home(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versioned(project.tools / "bin")
+    executable = versioned(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{PYTHON_BIN}:{tmp_path / 'bin'}:/usr/bin")
+    assert cli.find(project) == Pulumi(project=project, executable=executable, overrides={})
+
+
+def test_one_that_tools_built_is_found_and_has_a_home_of_its_own(project: Project) -> None:
+    executable = versioned(project.tools / "bin")
+    assert cli.find(project) == Pulumi(
+        project=project,
+        executable=executable,
+        overrides={
+            "PATH": f"{PYTHON_BIN}:{project.tools}/bin:/usr/bin",
+            "PULUMI_HOME": f"{project.tools}/pulumi-home",
+        },
+    )
+
+
+def test_a_users_own_home_is_respected(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    versioned(project.tools / "bin")
+    monkeypatch.setenv("PULUMI_HOME", "/mine")
+    assert "PULUMI_HOME" not in cli.find(project).overrides
+
+
+@pytest.mark.parametrize("place", ["checkout/.tools/bin", "home/.pulumi/bin"])
+def test_other_places_where_it_is_installed(project: Project, tmp_path: Path, place: str) -> None:
+    executable = versioned(tmp_path / place)
+    assert cli.find(project).executable == executable
+
+
+def test_none_at_all_is_an_error_that_says_how_to_get_it(project: Project) -> None:
+    with pytest.raises(OperationError, match=r"not installed\n.*pulumi\.com"):
+        cli.find(project)
+
+
+@pytest.mark.parametrize(
+    ("version", "good"), [("v3.207.0", True), ("v4.0.0", True), ("v3.206.9", False), ("v2.99.0", False), ("dev", True)]
+)
+def test_an_old_one_is_refused(project: Project, version: str, good: bool) -> None:
+    versioned(project.tools / "bin", version)
+    if good:
+        cli.find(project)
+    else:
+        with pytest.raises(OperationError, match=f"Pulumi {version} is too old"):
+            cli.find(project)
+
+
+def test_the_command_for_a_shell_is_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = versioned(project.tools / "bin")
+    monkeypatch.chdir(project.root)
+    overrides = {
+        "PULUMI_CONFIG_PASSPHRASE": "",
+        "PULUMI_BACKEND_URL": "file:///a b",
+        "PATH": f"{project.tools}/bin:/usr/bin",
+    }
+    pulumi = Pulumi(project=project, executable=executable, overrides=overrides)
+    assert pulumi.shell_command("up", "--stack", "dev") == (
+        f"PULUMI_CONFIG_PASSPHRASE=\"\" PULUMI_BACKEND_URL='file:///a b' PATH={project.tools}/bin:$PATH "
+        "pulumi up --stack dev"
+    )
+    monkeypatch.chdir("/")
+    assert pulumi.shell_command("up").endswith(f"pulumi up --cwd {project.root}")
+
+
+def test_a_command_that_fails_says_what_pulumi_said(project: Project) -> None:
+    text = "import sys; print('error: no stack named x', file=sys.stderr); sys.exit(255)"
+    pulumi = Pulumi(project=project, executable=program(project.root, text))
+    with pytest.raises(OperationError, match="pulumi stack failed: no stack named x"):
+        pulumi.run("stack", "export")
+
+
+def test_a_wrong_passphrase_has_a_hint() -> None:
+    problem = cli.failure("pulumi up", "error: incorrect passphrase\n")
+    assert problem == Problem(
+        "pulumi up failed: incorrect passphrase",
+        hint="set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made",
+    )
+
+
+def test_events_are_told_from_other_output(project: Project) -> None:
+    text = (
+        "import os, sys\n"
+        'print(\'{"sequence": 0, "cancelEvent": {}}\')\n'
+        "print('warning: something')\n"
+        'print(\'{"not": "an event"}\')\n'
+        "print('x' * 200_000, file=sys.stderr)\n"
+        "sys.exit(7)"
+    )
+    operation = Pulumi(project=project, executable=program(project.root, text)).start("up")
+    assert list(operation) == [{"sequence": 0, "cancelEvent": {}}]
+    assert operation.wait() == 7
+    assert operation.messages[:2] == ["warning: something", '{"not": "an event"}']
+    assert operation.messages[2:] == ["x" * 200_000]
+
+
+def test_ctrl_c_reaches_the_engine_once_and_is_waited_for(project: Project) -> None:
+    text = (
+        "import signal, time\n"
+        "count = 0\n"
+        "def stop(number, frame):\n"
+        "    global count\n"
+        "    count += 1\n"
+        "signal.signal(signal.SIGINT, stop)\n"
+        "print('{\"sequence\": 0}', flush=True)\n"
+        "while not count: time.sleep(0.01)\n"
+        "time.sleep(0.3)\n"
+        "print(f'{{\"sequence\": {count}}}', flush=True)"
+    )
+    operation = Pulumi(project=project, executable=program(project.root, text)).start("up")
+    notes: list[str] = []
+    seen: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    with cli.forwarded_signals(operation, lambda: notes.append("stopping")):
+        for event in operation:
+            seen.append(event["sequence"])
+            if event["sequence"] == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+        assert operation.wait() == 0
+    assert seen == [0, 1]
+    assert notes == ["stopping"]
+    assert operation.interrupted
+    assert signal.getsignal(signal.SIGINT) == before

@@ -1,0 +1,80 @@
+"""What the stack's state says of trials."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from xmgen.engine import trials
+from xmgen.engine.trials import SECRET, Trial
+
+
+def export(*resources: dict[str, object], pending: list[dict[str, object]] | None = None) -> str:
+    return json.dumps({"version": 3, "deployment": {"resources": resources, "pending_operations": pending}})
+
+
+def run(name: str, **fields: object) -> dict[str, object]:
+    return {"urn": f"urn:pulumi:dev::experiments::xmgen:local:Run::{name}", "type": "xmgen:local:Run", **fields}
+
+
+def test_runs_are_known_by_name_and_what_was_replaced_is_none() -> None:
+    stack = {"urn": "urn:pulumi:dev::experiments::pulumi:pulumi:Stack::experiments-dev", "type": "pulumi:pulumi:Stack"}
+    assert trials.runs(export(stack, run("a"), run("b", delete=True))) == {"a": run("a")}
+
+
+@pytest.mark.parametrize("text", ['{"version": 3, "deployment": {"manifest": {}}}', '{"version": 3}', "null"])
+def test_a_stack_that_was_never_up_has_none(text: str) -> None:
+    assert trials.runs(text) == {}
+    assert trials.pending_operations(text) == []
+
+
+OUTPUTS = {
+    "exitCode": 0.0,
+    "durationSeconds": 1.5,
+    "metrics": {"accuracy": 0.9},
+    "logPath": ".xmgen/dev/runs/a",
+    "outputPath": ".xmgen/dev/runs/a/output",
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (None, Trial(name="a", arguments={"rate": "1"}, status="waiting")),
+        (
+            run("a", outputs=OUTPUTS),
+            Trial(
+                name="a",
+                arguments={"rate": "1"},
+                status="finished",
+                exit_code=0,
+                duration=1.5,
+                metrics={"accuracy": 0.9},
+                log=".xmgen/dev/runs/a",
+                output=".xmgen/dev/runs/a/output",
+            ),
+        ),
+        (
+            run("a", outputs={"exitCode": 3.0}, initErrors=["job train exited with 3"]),
+            Trial(
+                name="a",
+                arguments={"rate": "1"},
+                status="failed",
+                exit_code=3,
+                reasons=("job train exited with 3",),
+            ),
+        ),
+        (
+            run("a", outputs={"metrics": {SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}}),
+            Trial(name="a", arguments={"rate": "1"}, status="finished"),
+        ),
+    ],
+)
+def test_a_trial_is_what_its_resource_says(state: dict[str, object] | None, expected: Trial) -> None:
+    assert trials.trial("a", {"rate": "1"}, state) == expected
+
+
+def test_secrets_are_never_shown() -> None:
+    secret = {SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
+    assert trials.visible({"a": [1, {"b": secret}], "c": secret}) == {"a": [1, {"b": "[secret]"}], "c": "[secret]"}
