@@ -13,7 +13,7 @@ help: ## list these targets
 
 quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on this machine; no account, no Docker
 	$(BIN)/xmgen compile examples/quickstart/launcher.py --stack quickstart
-	$(BIN)/xmgen up quickstart --runner process
+	$(BIN)/xmgen up quickstart --runner process --yes
 	@echo
 	@echo "Remove it with: $(BIN)/xmgen destroy quickstart"
 
@@ -26,7 +26,7 @@ lint: .venv/.test ## style and types
 	$(BIN)/pyright
 
 bench: .venv/.test pulumi ## run every script of benchmarks/
-	@for script in benchmarks/*.py; do echo "== $$script" && $(BIN)/python $$script || exit 1; done
+	@code=0; for script in $$(grep -l __main__ benchmarks/*.py); do $(BIN)/python $$script || code=1; done; exit $$code
 
 pulumi: | .venv/bin/python ## make sure that there is a Pulumi CLI
 	@$(BIN)/python tools/get_pulumi.py
