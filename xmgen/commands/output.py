@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import IO
 
 from rich.console import Console
 from rich.text import Text
@@ -18,13 +16,9 @@ _NEVER_CUT = 100_000
 """Width of text that no terminal shows: a table's columns are as wide as their content."""
 
 
-@functools.cache
 def console(*, error: bool = False) -> Console:
     """Standard output, or standard error: what a reader of results must not find among them."""
-    return _console(sys.stderr if error else sys.stdout)
-
-
-def _console(file: IO[str]) -> Console:
+    file = sys.stderr if error else sys.stdout
     terminal = Console(file=file, highlight=False, soft_wrap=True)
     if terminal.is_terminal:
         return terminal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,20 +68,24 @@ class StackChange:
     problem: str = ""
 
 
+Shape = tuple[str, str, tuple[str, ...]]
+"""Role, label and names of the jobs: units of different shape are never the same trial."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A unit with what a comparison needs of it."""
+    """A unit with what a comparison needs of it.
+
+    varying: the arguments that vary in the experiment. point: names of those that vary among units of its shape.
+    """
 
     name: str
     unit: WorkUnit
     named: Mapping[str, str]
     varying: Mapping[str, str]
     depends_on: tuple[str, ...]
-
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """Units of different shape are never the same trial."""
-        return self.unit.role, self.unit.label, tuple(job.name for job in self.unit.jobs)
+    shape: Shape
+    point: frozenset[str]
 
 
 def compare(stack: str, old: Plan | None, new: Plan | None) -> StackChange:
@@ -105,7 +108,13 @@ def _units(plan: Plan | None) -> dict[str, _Unit]:
         return {}
     units = [plan.experiment.units[planned.position] for planned in plan.units]
     named = [arguments.named(unit) for unit in units]
-    names = arguments.varying(named, without=str(plan.experiment.experiment_id))
+    id_ = str(plan.experiment.experiment_id)
+    names = arguments.varying(named, without=id_)
+    shapes = [(unit.role, unit.label, tuple(job.name for job in unit.jobs)) for unit in units]
+    alike: dict[Shape, list[dict[str, str]]] = defaultdict(list)
+    for shape, values in zip(shapes, named, strict=True):
+        alike[shape].append(values)
+    points = {shape: frozenset(arguments.varying(values, without=id_)) for shape, values in alike.items()}
     return {
         planned.name: _Unit(
             name=planned.name,
@@ -113,8 +122,10 @@ def _units(plan: Plan | None) -> dict[str, _Unit]:
             named=values,
             varying={name: values[name] for name in names if name in values},
             depends_on=planned.depends_on,
+            shape=shape,
+            point=points[shape],
         )
-        for planned, unit, values in zip(plan.units, units, named, strict=True)
+        for planned, unit, values, shape in zip(plan.units, units, named, shapes, strict=True)
     }
 
 
@@ -196,8 +207,8 @@ def _pairs(gone: Sequence[_Unit], come: Sequence[_Unit]) -> list[tuple[_Unit, _U
     for shape in dict.fromkeys(unit.shape for unit in gone):
         old = [unit for unit in gone if unit.shape == shape]
         new = [unit for unit in come if unit.shape == shape]
-        old_names = set(itertools.chain.from_iterable(unit.varying for unit in old))
-        new_names = set(itertools.chain.from_iterable(unit.varying for unit in new))
+        old_names = old[0].point
+        new_names = new[0].point if new else frozenset[str]()
         for names in (old_names | new_names, old_names & new_names):
             # Nothing in common is no point to agree in, unless nothing varies at all.
             if not names and old_names | new_names:

@@ -1,0 +1,298 @@
+"""What a change means for the trials of a stack that is up: table by kind of change."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.builders import experiment, job, python_container
+from xmgen import lock, planner
+from xmgen.cli import cli
+from xmgen.experiment import Experiment, JobRequirements, Local
+from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange, compare
+from xmgen.review.report import markdown
+
+Change = tuple[str, dict[str, str], tuple[Reason, ...]]
+
+
+def changes(old: Experiment, new: Experiment) -> list[Change]:
+    """Change, varying arguments and reasons of each unit that is touched."""
+    result = compare("sweep", planner.plan(old), planner.plan(new))
+    return [(unit.change, dict(unit.arguments), unit.reasons) for unit in result.units]
+
+
+def sweep(*points: str, more: str = "", **fields: object) -> Experiment:
+    jobs = [job(*[f"--{arg}" for arg in [*point.split(), *more.split()]]) for point in points]
+    return experiment(*jobs, **fields)  # type: ignore[arg-type]
+
+
+def argument(name: str, old: str | None, new: str | None) -> Reason:
+    return Reason("argument", name, old, new)
+
+
+TRAIN_AND_EVALUATE = {"after": {1: [0]}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(sweep("lr=1", "lr=2"), sweep("lr=1", "lr=2"), [], id="nothing"),
+        pytest.param(sweep("lr=1", "lr=2"), sweep("lr=2", "lr=1"), [], id="another order"),
+        pytest.param(
+            sweep("lr=1", "lr=2"),
+            sweep("lr=1", "lr=2", "lr=3"),
+            [("added", {"lr": "3"}, ())],
+            id="a point more",
+        ),
+        pytest.param(
+            sweep("lr=1", "lr=2", "lr=3"),
+            sweep("lr=1", "lr=3"),
+            [("removed", {"lr": "2"}, ())],
+            id="a point less",
+        ),
+        pytest.param(
+            sweep("lr=1", "lr=2"),
+            sweep("lr=1", "lr=3"),
+            [("added", {"lr": "3"}, ()), ("removed", {"lr": "2"}, ())],
+            id="another point is another trial",
+        ),
+        pytest.param(
+            sweep("lr=1", "lr=2", more="steps=10"),
+            sweep("lr=1", "lr=2", more="steps=20"),
+            [
+                ("run again", {"lr": "1"}, (argument("steps", "10", "20"),)),
+                ("run again", {"lr": "2"}, (argument("steps", "10", "20"),)),
+            ],
+            id="what all trials share changed",
+        ),
+        pytest.param(
+            sweep("lr=1", "lr=2", more="steps=10"),
+            sweep("lr=1", "lr=3", more="steps=20 wide"),
+            [
+                ("run again", {"lr": "1"}, (argument("steps", "10", "20"), argument("wide", None, "true"))),
+                ("added", {"lr": "3"}, ()),
+                ("removed", {"lr": "2"}, ()),
+            ],
+            id="both",
+        ),
+        pytest.param(
+            sweep("lr=1", "lr=2"),
+            sweep("lr=1 seed=1", "lr=1 seed=2", "lr=2 seed=1", "lr=2 seed=2"),
+            [
+                ("run again", {"lr": "1", "seed": "1"}, (argument("seed", None, "1"),)),
+                ("added", {"lr": "1", "seed": "2"}, ()),
+                ("run again", {"lr": "2", "seed": "1"}, (argument("seed", None, "1"),)),
+                ("added", {"lr": "2", "seed": "2"}, ()),
+            ],
+            id="a dimension more",
+        ),
+        pytest.param(
+            sweep("lr=1"),
+            sweep("lr=2"),
+            [("run again", {}, (argument("lr", "1", "2"),))],
+            id="a single trial is itself",
+        ),
+        pytest.param(
+            experiment(job(env={"MODE": "fast"})),
+            experiment(job(env={"MODE": "slow"})),
+            [("run again", {}, (argument("$MODE", "fast", "slow"),))],
+            id="the environment",
+        ),
+        pytest.param(
+            sweep("lr=1"),
+            sweep("lr=1", executables=(python_container(digest="sha256:" + "1" * 64),)),
+            [("run again", {}, (Reason("code", "trainer"),))],
+            id="code",
+        ),
+        pytest.param(
+            sweep("lr=1"),
+            sweep("lr=1", executables=(python_container(base_image="python:3.13"),)),
+            [("run again", {}, (Reason("executable", "trainer"),))],
+            id="the definition of an executable",
+        ),
+        pytest.param(
+            experiment(job("--lr=1")),
+            experiment(job("--lr=1", executor=Local(requirements=JobRequirements(cpu=4)))),
+            [("run again", {}, (Reason("executor", "train"),))],
+            id="requirements",
+        ),
+        pytest.param(
+            experiment(job(name="train"), job(name="evaluate", executable="tester"), **TRAIN_AND_EVALUATE,
+                       executables=(python_container(), python_container("tester"))),
+            experiment(job(name="train"), job(name="evaluate", executable="tester"), **TRAIN_AND_EVALUATE,
+                       executables=(python_container(digest="sha256:" + "1" * 64), python_container("tester"))),
+            [
+                ("run again", {}, (Reason("code", "trainer"),)),
+                ("run again", {}, (Reason("predecessor", "train-{train}"),)),
+            ],
+            id="code of a predecessor",
+        ),
+        pytest.param(
+            experiment(job("--n=1", name="train"), job(name="evaluate"), **TRAIN_AND_EVALUATE),
+            experiment(job("--n=2", name="train"), job(name="evaluate"), **TRAIN_AND_EVALUATE),
+            [
+                ("run again", {"n": "2"}, (argument("n", "1", "2"),)),
+                ("run again", {}, (Reason("predecessor", "train-n-2-{train}"),)),
+            ],
+            id="an argument of a predecessor",
+        ),
+        pytest.param(
+            experiment(job(name="train"), job(name="evaluate")),
+            experiment(job(name="train"), job(name="evaluate"), **TRAIN_AND_EVALUATE),
+            [("run again", {}, (Reason("predecessor", "train-{train}"),))],
+            id="a predecessor more",
+        ),
+    ],
+)  # fmt: skip
+def test_which_units_run_again_and_why(old: Experiment, new: Experiment, expected: list[Change]) -> None:
+    # A predecessor's logical name ends in a hash, which the table leaves out.
+    train = planner.plan(new).units[0].identity[:8]
+    filled = [
+        (change, varying, tuple(replace(reason, name=reason.name.replace("{train}", train)) for reason in reasons))
+        for change, varying, reasons in expected
+    ]
+    assert changes(old, new) == filled
+
+
+def test_a_units_name_before_and_its_resources() -> None:
+    old = planner.plan(sweep("lr=1", "lr=2", more="steps=10"))
+    new = planner.plan(sweep("lr=1", more="steps=10", executables=(python_container(digest="sha256:" + "1" * 64),)))
+    kept, gone = (unit.name for unit in old.units)
+    assert compare("sweep", old, new) == StackChange(
+        stack="sweep",
+        change="changed",
+        units=(
+            UnitChange("run again", kept, {}, (Reason("code", "trainer"),)),
+            UnitChange("removed", gone, {"lr": "2"}),
+        ),
+        unchanged=0,
+        resources=(
+            ResourceChange("changed", "xmgen:local:Executable", "trainer", ("digest",)),
+            ResourceChange("changed", "xmgen:local:Run", kept, ("jobs",)),
+            ResourceChange("removed", "xmgen:local:Run", gone),
+        ),
+    )
+
+
+def test_a_renamed_unit_says_what_it_was() -> None:
+    old, new = planner.plan(sweep("lr=1")), planner.plan(sweep("lr=2"))
+    (unit,) = compare("sweep", old, new).units
+    assert (unit.was, unit.unit) == (old.units[0].name, new.units[0].name)
+
+
+def test_a_whole_stack_that_comes_or_goes() -> None:
+    plan = planner.plan(sweep("lr=1", "lr=2"))
+    come, gone = compare("sweep", None, plan), compare("sweep", plan, None)
+    assert (come.change, [unit.change for unit in come.units]) == ("added", ["added", "added"])
+    assert (gone.change, [unit.change for unit in gone.units]) == ("removed", ["removed", "removed"])
+    assert compare("sweep", plan, plan) == StackChange(stack="sweep", change="unchanged", unchanged=2)
+
+
+def test_markdown_says_what_a_reviewer_asks() -> None:
+    old = planner.plan(sweep("lr=1", "lr=2", more="steps=10"))
+    new = planner.plan(sweep("lr=1", "lr=3", more="steps=20"))
+    one, three = (unit.name for unit in new.units)
+    two = old.units[1].name
+    unchanged = StackChange(stack="other", change="unchanged", unchanged=1)
+    assert markdown([compare("sweep", old, new), unchanged]) == (
+        "## Stack `sweep`\n"
+        "\n"
+        "Work units: 1 run again, 1 added, 1 removed, 0 unchanged.\n"
+        "\n"
+        "| change | work unit | arguments that vary | because of |\n"
+        "|---|---|---|---|\n"
+        f"| run again | `{one}` | `lr=1` | `steps`: `10` → `20` |\n"
+        f"| added | `{three}` | `lr=3` |  |\n"
+        f"| removed | `{two}` | `lr=2` |  |\n"
+        "\n"
+        "Resources:\n"
+        "\n"
+        "- `xmgen:local:Run`: 2 added\n"
+        "- `xmgen:local:Run`: 2 removed\n"
+        "\n"
+        "1 other stack unchanged.\n"
+    )
+    assert markdown([unchanged]) == "No stack changes.\n"
+
+
+def test_no_argument_becomes_markup() -> None:
+    old = planner.plan(experiment(job("--text=a")))
+    new = planner.plan(experiment(job("--text=`b` | <script>\n## c")))
+    text = markdown([compare("sweep", old, new)])
+    assert "| `text`: `a` → `` `b` \\| <script> ## c `` |" in text
+
+
+class Repository:
+    """A project in a Git repository, of which each commit has one stack."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "Pulumi.yaml").write_text("name: experiments\nmain: stacks/\n")
+        self.git("init", "--quiet")
+
+    def git(self, *arguments: str) -> None:
+        identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"]
+        subprocess.run(["git", *identity, *arguments], cwd=self.root, check=True, capture_output=True)
+
+    def write(self, text: str) -> None:
+        folder = self.root / "stacks" / "sweep"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "experiment.lock.json").write_text(text)
+
+    def commit(self, text: str, tag: str) -> None:
+        self.write(text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", tag)
+        self.git("tag", tag)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    # The project is a folder of its repository, as it may be.
+    root = tmp_path / "ml"
+    root.mkdir()
+    repository = Repository(root)
+    repository.commit(lock.dumps(sweep("lr=1")), "one")
+    repository.commit(lock.dumps(sweep("lr=1", "lr=2")), "two")
+    monkeypatch.chdir(root)
+    return repository
+
+
+def review(*arguments: str) -> dict[str, object]:
+    done = CliRunner().invoke(cli, ["review", "--json", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (stack,) = json.loads(done.stdout)["stacks"]
+    return {
+        "change": stack["change"],
+        "units": [unit["change"] for unit in stack["units"]],
+        "problem": stack["problem"],
+    }
+
+
+def test_two_commits_are_compared(repository: Repository) -> None:
+    assert review("--base", "one", "--head", "two") == {"change": "changed", "units": ["added"], "problem": ""}
+    assert review("--base", "two", "--head", "one") == {"change": "changed", "units": ["removed"], "problem": ""}
+
+
+def test_without_a_head_the_working_tree_is_compared(repository: Repository) -> None:
+    assert review("--base", "two") == {"change": "unchanged", "units": [], "problem": ""}
+    repository.write(lock.dumps(sweep("lr=2")))
+    assert review("--base", "two") == {"change": "changed", "units": ["removed"], "problem": ""}
+
+
+def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Repository) -> None:
+    repository.commit('{"version": 0}', "unreadable")
+    result = review("--base", "unreadable", "--head", "two")
+    assert "version 0 of the lock file" in str(result["problem"])
+
+
+@pytest.mark.parametrize("ref", ["nothing", "--output=/tmp/x", ""])
+def test_a_commit_that_is_none_is_bad_input(repository: Repository, ref: str) -> None:
+    done = CliRunner().invoke(cli, ["review", f"--base={ref}"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Git knows no commit" in done.stderr
