@@ -34,9 +34,9 @@ def _unquoted(token: str) -> str | None:
     return words[0] if len(words) == 1 and shlex.quote(words[0]) == token else None
 
 
-def merged(defaults: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """A packageable's tokens merged with a job's (rule `merging`)."""
-    if defaults and list(overrides[: len(defaults)]) == list(defaults):
+def merged(defaults: Sequence[str], overrides: Sequence[str], *, carried: bool) -> list[str]:
+    """A packageable's tokens merged with a job's (rule `merging`). carried: the job's may begin with them already."""
+    if carried and defaults and list(overrides[: len(defaults)]) == list(defaults):
         return list(overrides)
     result: list[str] = []
     placed: set[int] = set()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 RULES = {
-    "quoting": "XManager writes arguments quoted for a shell; ours are the process's own argv. A recorded token is read "
-    "back as the one text that XManager writes that way; a token it cannot have quoted is taken as it stands.",
-    "merging": "XManager keeps a packageable's args and env apart from the job's (it bakes them into the image); ours are "
-    "merged with the job's: an override keeps the first position, env values are strings. Where its executable carries "
-    "the packageable's args to the job, the job's may already begin with them.",
-    "experiment-id": "<XID> is XManager's clock in milliseconds and our stable number. The clock also stands unmarked "
-    "where the recording missed it: one number of 13 digits, the same throughout a file.",
-    "temporary-folder": "<TMP> is a folder outside the example that was made while the script ran, or that folder's name.",
-    "tensorboard": "XManager asks the cloud for `projects/…/tensorboards/NAME`; ours is a reference to NAME.",
-    "architecture": "XManager (since 0.8.5) notes the CPU architecture that an accelerator implies; ours notes only what "
-    "the user asked for.",
-    "docker-options": "An option that was left out is None in XManager's and empty in ours.",
-    "units": "What one work unit launches in several calls, or per executor, is one unit of ours: per executor, in order.",
+    "quoting": """XManager writes arguments quoted for a shell; ours are the process's own argv. A recorded token is
+        read back as the one text that XManager writes that way; what it cannot have quoted is taken as it stands.""",
+    "merging": """XManager keeps a packageable's args and env apart from the job's (it bakes them into the image); ours
+        are merged with the job's: an override keeps the first position, env values are strings. Where its executable
+        carries the packageable's args to the job, the job's may already begin with them.""",
+    "experiment-id": """<XID> is XManager's clock in milliseconds and our stable number. The clock also stands unmarked
+        where the recording missed it: one number of 13 digits, the same throughout a file.""",
+    "temporary-folder": """<TMP> is a folder outside the example that was made while the script ran, or its name.""",
+    "tensorboard": """XManager asks the cloud for `projects/…/tensorboards/NAME`; ours is a reference to NAME.""",
+    "architecture": """XManager (since 0.8.5) notes the CPU architecture that an accelerator implies; ours notes only
+        what the user asked for.""",
+    "docker-options": """An option that was left out is None in XManager's and empty in ours.""",
+    "units": """What one work unit launches in several calls, or per executor, is one unit of ours: jobs are compared
+        per executor, in order.""",
 }
 """Name of the rule -> what it says. `python -m tests.vectors xmanager --rules` prints them."""

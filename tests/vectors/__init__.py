@@ -1,0 +1,1 @@
+"""Comparisons with what other tools recorded: `python -m tests.vectors --help`."""

@@ -1,0 +1,32 @@
+"""`python -m tests.vectors xmanager --vectors DIR --source CHECKOUT`"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.vectors import rules, xmanager
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when every vector is as it should be, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m tests.vectors", description=__doc__)
+    tools = parser.add_subparsers(dest="tool", required=True)
+    tool = tools.add_parser("xmanager", help="what XManager recorded for launch scripts")
+    tool.add_argument("--vectors", type=Path, metavar="DIR", help="folder of <example>.json")
+    tool.add_argument("--source", type=Path, metavar="CHECKOUT", help="checkout with examples/<example>/launcher.py")
+    tool.add_argument("--others", action="store_true", help="also compile the examples that have no vector")
+    tool.add_argument("--rules", action="store_true", help="print where we differ on purpose, and stop")
+    options = parser.parse_args(arguments)
+    if options.rules:
+        for name, rule in rules.RULES.items():
+            print(f"{name}: {' '.join(rule.split())}")
+        return 0
+    if options.vectors is None or options.source is None:
+        parser.error("--vectors and --source are required")
+    return 0 if xmanager.run(options.vectors, options.source, others=options.others) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`xmanager.cloud`, as far as a launch script can use it without a cloud."""
