@@ -93,7 +93,10 @@ keep_outputs_option = click.option(
 @click.argument("folder", type=click.Path(path_type=Path), default=".")
 @json_option
 def init(folder: Path, as_json: bool) -> None:
-    """Make FOLDER (default: here) a project, with a first experiment. Overwrites nothing."""
+    """Make a folder a project.
+
+    FOLDER is the working directory unless you name one. Nothing in it is overwritten.
+    """
     from xmgen.commands.project import init as run
 
     run(folder, json=as_json)
@@ -105,9 +108,9 @@ def init(folder: Path, as_json: bool) -> None:
 @stack_option
 @json_option
 def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
-    """Compile SOURCE, a launch script or an experiment.yaml, into stacks/NAME.
+    """Compile an experiment into a stack.
 
-    FLAGS after `--` go to the launch script.
+    SOURCE is a launch script (.py) or an experiment in YAML; its stack is written to stacks/NAME. FLAGS after `--` go to the launch script.
     """
     from xmgen import project
     from xmgen.commands.compile import compile_ as run
@@ -119,7 +122,10 @@ def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: b
 @click.argument("stacks", nargs=-1)
 @json_option
 def check(stacks: tuple[str, ...], as_json: bool) -> None:
-    """Whether compiled STACKS (default: all) are up to date with their sources; shows the difference if not."""
+    """Are stacks up to date with their sources?
+
+    Compiles STACKS (default: all) again and shows how they differ from what is there; nothing is written.
+    """
     from xmgen import project
     from xmgen.commands.compile import check as run
 
@@ -132,7 +138,10 @@ def check(stacks: tuple[str, ...], as_json: bool) -> None:
 @stack_option
 @json_option
 def expand(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
-    """List the jobs of SOURCE's work units, with arguments, environment and requirements. Writes nothing."""
+    """List the jobs of an experiment's work units.
+
+    With arguments, environment and requirements. FLAGS after `--` go to the launch script. Nothing is written.
+    """
     from xmgen import project
     from xmgen.commands.compile import expand as run
 
@@ -144,7 +153,10 @@ def expand(source: Path, flags: tuple[str, ...], stack: str | None, as_json: boo
 @click.option("--manifests", is_flag=True, help="Print the manifests that the program applies.")
 @json_option
 def inspect(stack: str, manifests: bool, as_json: bool) -> None:
-    """Show what a compiled STACK declares: resources, their order, work units and the arguments that vary."""
+    """Show what a compiled stack declares.
+
+    Its resources in their order, and its work units with the arguments that vary.
+    """
     from xmgen import project
     from xmgen.commands.compile import inspect as run
 
@@ -156,7 +168,11 @@ def inspect(stack: str, manifests: bool, as_json: bool) -> None:
 @click.option("--head", metavar="REF", help="The commit to compare (default: the working tree).")
 @json_option
 def review(base: str, head: str | None, as_json: bool) -> None:
-    """Say what a change means for the stacks, as Markdown: units added, removed and run again, and why."""
+    """Say what a change means for the stacks.
+
+    As Markdown for a pull request: work units added, removed and run again, and why. Needs Git, and neither Pulumi
+    nor credentials.
+    """
     from xmgen import project
     from xmgen.review.command import review as run
 
@@ -170,7 +186,10 @@ def review(base: str, head: str | None, as_json: bool) -> None:
 @operation_options
 @json_option
 def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
-    """Show what `up` would do. A SOURCE is compiled first."""
+    """Show what `up` would do.
+
+    A SOURCE is compiled first; FLAGS after `--` go to the launch script.
+    """
     from xmgen import project
     from xmgen.commands import operate
 
@@ -187,9 +206,9 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 @yes_option
 @json_option
 def up(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
-    """Run an experiment: create what it needs and is not there. A SOURCE is compiled first.
+    """Run an experiment.
 
-    What is finished stays finished; what failed, changed or was stopped runs again.
+    A SOURCE is compiled first; FLAGS after `--` go to the launch script. What is finished stays finished; what failed, changed or was stopped runs again.
     """
     from xmgen import project
     from xmgen.commands import operate
@@ -206,7 +225,10 @@ def up(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **
 @yes_option
 @json_option
 def destroy(target: str, remove: bool, as_json: bool, **options: Any) -> None:
-    """Remove everything that `up` created; the trials' outputs are kept unless you say otherwise."""
+    """Remove what `up` created.
+
+    What the trials wrote is kept unless you say otherwise.
+    """
     from xmgen import project
     from xmgen.commands import operate
 
@@ -218,7 +240,7 @@ def destroy(target: str, remove: bool, as_json: bool, **options: Any) -> None:
 @click.argument("stack")
 @json_option
 def status(stack: str, as_json: bool) -> None:
-    """Show how the trials of STACK stand."""
+    """Show how the trials of a stack stand."""
     from xmgen import project
     from xmgen.commands.observe import status as run
 
@@ -230,7 +252,10 @@ def status(stack: str, as_json: bool) -> None:
 @click.argument("unit", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trial ends.")
 def logs(stack: str, unit: str | None, follow: bool) -> None:
-    """Print what a trial of STACK printed. UNIT: its name, the beginning of it, or its number in `status`."""
+    """Print what trials printed.
+
+    UNIT: a trial's name, the beginning of it, or its number in `status`; all trials when left out.
+    """
     from xmgen import project
     from xmgen.commands.observe import logs as run
 
@@ -239,7 +264,7 @@ def logs(stack: str, unit: str | None, follow: bool) -> None:
 
 @cli.command()
 def schema() -> None:
-    """Print the JSON Schema of experiment.yaml, for editors."""
+    """Print the JSON Schema of experiment.yaml."""
     from xmgen.commands.project import schema as run
 
     run()

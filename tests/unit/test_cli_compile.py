@@ -1,0 +1,182 @@
+"""compile, check, expand, inspect and schema, on the first experiment that `xmgen init` writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from xmgen import init
+from xmgen.cli import cli
+
+SOURCE = "first/experiment.yaml"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    init.init(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(cli, [*arguments], catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def parsed(*arguments: str, code: int = 0) -> Any:
+    return json.loads(run(*arguments, "--json", code=code).stdout)
+
+
+def test_compile_writes_a_stack_and_a_second_time_changes_nothing(project: Path) -> None:
+    expected = {"stack": "first", "folder": "stacks/first", "changed": True, "units": 6, "notes": []}
+    assert parsed("compile", SOURCE) == expected
+    assert parsed("compile", SOURCE) == {**expected, "changed": False}
+    assert run("compile", SOURCE).stdout.startswith("stacks/first: 6 work units, unchanged\n")
+
+
+def test_one_source_makes_any_number_of_stacks(project: Path) -> None:
+    run("compile", SOURCE, "--stack", "dev")
+    run("compile", SOURCE, "--stack", "prod")
+    assert sorted(path.name for path in (project / "stacks").iterdir() if not path.name.startswith((".", "_"))) == [
+        "dev",
+        "prod",
+    ]
+
+
+def test_check_is_green_until_the_source_changes(project: Path) -> None:
+    run("compile", SOURCE)
+    run("compile", SOURCE, "--stack", "other")
+    assert parsed("check") == {
+        "stacks": [{"stack": "first", "current": True, "diff": ""}, {"stack": "other", "current": True, "diff": ""}]
+    }
+    source = project / SOURCE
+    source.write_text(source.read_text().replace("[100, 400]", "[100]"))
+    done = run("check", "first", code=1)
+    assert "--- a/stacks/first/manifests/local.yaml\n+++ b/stacks/first/manifests/local.yaml\n" in done.stdout
+    assert "\n-  - --steps=400\n" in done.stdout
+    assert done.stderr == "first: stale\n"
+    run("compile", SOURCE)
+    run("check", "first")
+
+
+def test_changed_code_is_stale_too(project: Path) -> None:
+    run("compile", SOURCE)
+    (project / "first" / "train.py").write_text("print()\n")
+    assert "experiment.lock.json" in run("check", code=1).stdout
+
+
+def test_a_stack_whose_source_is_gone_is_stale_with_its_reason(project: Path) -> None:
+    run("compile", SOURCE)
+    (project / SOURCE).unlink()
+    done = run("check", code=1)
+    assert "first: cannot be compiled" in done.stderr
+    assert "error: stack first, " in done.stderr
+    assert "no such file" in done.stderr
+
+
+def test_expand_lists_every_job_and_writes_nothing(project: Path) -> None:
+    jobs = parsed("expand", SOURCE)
+    assert (jobs["title"], jobs["stack"], len(jobs["jobs"])) == ("First experiment", "first", 6)
+    assert jobs["jobs"][0] == {
+        "unit": 1,
+        "role": "work_unit",
+        "label": "",
+        "after": [],
+        "job": "fit",
+        "executable": "fit",
+        "executor": "local",
+        "args": ["--learning_rate=0.03", "--steps=100"],
+        "env": {},
+        "requirements": {},
+    }
+    lines = run("expand", SOURCE).stdout.splitlines()
+    assert lines[0].split() == ["unit", "job", "executor", "args", "env", "requirements"]
+    assert lines[1].split() == ["1", "fit", "local", "--learning_rate=0.03", "--steps=100"]
+    assert not (project / "stacks" / "first").exists()
+
+
+def test_inspect_shows_resources_and_what_varies(project: Path) -> None:
+    run("compile", SOURCE)
+    plan = parsed("inspect", "first")
+    assert plan["resources"][0] == {"step": 1, "type": "xmgen:local:Executable", "name": "fit", "dependsOn": []}
+    assert [resource["step"] for resource in plan["resources"][1:]] == [2] * 6
+    assert plan["units"][0]["varying"] == {"learning_rate": "0.03", "steps": "100"}
+    text = run("inspect", "first").stdout
+    assert plan["units"][5]["unit"] in text
+    assert "\x1b" not in text
+
+
+def test_inspect_prints_the_manifests_as_they_are(project: Path) -> None:
+    run("compile", SOURCE)
+    manifest = (project / "stacks" / "first" / "manifests" / "local.yaml").read_text()
+    assert run("inspect", "first", "--manifests").stdout == manifest
+
+
+def test_schema_is_a_json_schema() -> None:
+    assert json.loads(run("schema").stdout)["title"] == "xmgen experiment"
+
+
+LONG = "x" * 300
+
+
+def test_tables_are_never_cut(project: Path) -> None:
+    source = project / SOURCE
+    source.write_text(source.read_text().replace("[100, 400]", f'[100, "{LONG}"]'))
+    assert f"--steps={LONG}" in run("expand", SOURCE).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "nothing.py"], "nothing.py: no such file"),
+        (["compile", "first"], "no such file"),
+        (["compile", "Pulumi.toml"], "no such file"),
+        (["compile", "first/train.txt"], "neither an XManager launch script nor an experiment in YAML"),
+        (["compile", SOURCE, "--stack", "No Stack"], "'No Stack' cannot be the name of a stack"),
+        (["compile", SOURCE, "--", "--flag=1"], "takes no flags: --flag=1"),
+        (["inspect", "frist"], "did you mean 'first'?"),
+        (["check", "frist"], "did you mean 'first'?"),
+        (["status", "frist"], "did you mean 'first'?"),
+        (["logs", "first", "9"], "no work unit '9'"),
+        (["logs", "first", "fit-"], "begins the names of 6 work units"),
+        (["up", "frist"], "did you mean 'first'?"),
+        (["up", "first", "--", "--flag=1"], "only a source takes --stack or flags"),
+        (["up", "first", "--set", "cpus"], "'cpus' is no setting"),
+        (["preview", "first", "--set", "=1"], "'=1' is no setting"),
+    ],
+)
+def test_bad_input_is_a_clear_error(project: Path, arguments: list[str], message: str) -> None:
+    run("compile", SOURCE)
+    (project / "first" / "train.txt").touch()
+    before = sorted((project / "stacks").rglob("*"))
+    done = run(*arguments, code=1 if arguments[0] == "check" else 2)
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert sorted((project / "stacks").rglob("*")) == before
+
+
+def test_a_defect_is_said_to_be_one_and_shows_its_traceback_on_request(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no such thing")
+
+    monkeypatch.setattr("xmgen.commands.compile.inspect", broken)
+    done = run("inspect", "first", code=70)
+    assert "a defect in xmgen: ZeroDivisionError: no such thing" in done.stderr
+    assert "XMGEN_DEBUG=1" in done.stderr
+    monkeypatch.setenv("XMGEN_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("inspect", "first")
+
+
+def test_help_names_every_command_and_cuts_none() -> None:
+    text = run("--help").stdout
+    for command in cli.commands:
+        assert f"\n  {command} " in text
+    assert "..." not in text.split("Commands:")[1]

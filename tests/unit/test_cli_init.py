@@ -1,0 +1,92 @@
+"""`xmgen init` makes any folder a project and overwrites nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.conftest import ROOT
+from xmgen import init, project
+from xmgen.cli import cli
+
+FILES = [
+    "Pulumi.yaml",
+    "stacks/__main__.py",
+    "stacks/.plugin/pulumi-resource-xmgen",
+    ".gitignore",
+    "first/experiment.yaml",
+    "first/train.py",
+]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, [*arguments], catch_exceptions=False)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_becomes_a_project(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    done = run("init", str(folder), "--json")
+    assert json.loads(done.stdout) == {"folder": str(folder), "written": FILES, "unchanged": [], "kept": []}
+    assert sorted(contents(folder)) == sorted(FILES)
+    assert project.find(folder / "first") == project.Project(root=folder, name="experiments")
+    assert os.access(folder / init.PLUGIN, os.X_OK)
+
+
+def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    run("init", str(tmp_path))
+    before = contents(tmp_path)
+    done = run("init", str(tmp_path), "--json")
+    assert json.loads(done.stdout) == {"folder": str(tmp_path), "written": [], "unchanged": FILES, "kept": []}
+    assert contents(tmp_path) == before
+
+
+def test_what_differs_is_kept_and_named(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("mine\n")
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "train.py").symlink_to("nowhere")
+    done = run("init", str(tmp_path))
+    assert "kept .gitignore, which differs" in done.stdout
+    assert "kept first/train.py, which differs" in done.stdout
+    assert (tmp_path / ".gitignore").read_text() == "mine\n"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_another_kind_of_pulumi_project_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: web\nruntime: nodejs\n")
+    done = run("init", str(tmp_path))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "belongs to a Pulumi project of another kind" in done.stderr
+    assert list(contents(tmp_path)) == ["Pulumi.yaml"]
+
+
+@pytest.mark.parametrize("place", ["", "stacks", "first"])
+def test_a_file_where_a_folder_must_be_is_refused_before_anything_is_written(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "new"
+    if place:
+        folder.mkdir()
+    (folder / place).write_text("")
+    done = run("init", str(folder))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{folder / place}: is not a folder".rstrip("/") in done.stderr.replace("/:", ":")
+    assert len(contents(tmp_path)) == 1
+
+
+def test_a_virtual_environment_that_is_there_is_used(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    run("init", str(tmp_path))
+    assert "    virtualenv: .venv\n" in (tmp_path / "Pulumi.yaml").read_text()
+
+
+def test_this_repository_is_such_a_project() -> None:
+    """The files are one: those of the repository are what `init` writes where there is a `.venv`."""
+    ours = [file for file in init.files(virtualenv=True) if file.path.startswith(("Pulumi.yaml", "stacks/"))]
+    assert {file.path: (ROOT / file.path).read_text() for file in ours} == {file.path: file.text for file in ours}
+    assert [os.access(ROOT / file.path, os.X_OK) for file in ours] == [file.executable for file in ours]

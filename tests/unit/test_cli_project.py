@@ -1,0 +1,65 @@
+"""How a project is found, and how a source's stack is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xmgen import project
+from xmgen.commands import target
+from xmgen.errors import InputError
+from xmgen.project import Project
+
+OURS = "name: experiments\nmain: stacks/\n"
+
+
+def test_the_nearest_folder_above_with_a_pulumi_yaml_is_the_project(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(OURS + "backend: {url: gs://state}\n")
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    assert project.find(inside) == Project(root=tmp_path, name="experiments", backend="gs://state")
+
+
+def test_outside_of_every_project_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no Pulumi\.yaml here or in a folder above"):
+        project.find(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["name: web\n", "main: src/\n", "- a list\n", "", "main: [", "\xff"])
+def test_a_pulumi_yaml_of_another_kind_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match=r"Pulumi\.yaml: (belongs to a Pulumi project of another kind|cannot be read)"):
+        project.find(tmp_path)
+
+
+def test_compiled_stacks_are_the_folders_with_a_lock_file(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / "stacks" / name).mkdir(parents=True)
+        (tmp_path / "stacks" / name / "experiment.lock.json").touch()
+    (tmp_path / "stacks" / "other").mkdir()
+    assert Project(root=tmp_path).stacks() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("source", "stack"),
+    [
+        ("examples/quickstart/launcher.py", "quickstart"),
+        ("sweeps/resnet.yaml", "resnet"),
+        ("foo/experiment.yaml", "foo"),
+        ("Foo Bar/main.py", "foo-bar"),
+        ("ResNet_50.py", "resnet-50"),
+        # Not the project folder's name: it is not the same for everybody.
+        ("launcher.py", "launcher"),
+        ("experiment.yaml", "experiment"),
+    ],
+)
+def test_a_stack_is_called_after_its_source(tmp_path: Path, source: str, stack: str) -> None:
+    assert target.default_stack(Project(root=tmp_path), tmp_path / source) == stack
+
+
+def test_the_users_name_for_a_stack_is_taken_or_refused(tmp_path: Path) -> None:
+    here = Project(root=tmp_path)
+    assert target.stack_of(here, tmp_path / "a.py", "dev-2") == "dev-2"
+    with pytest.raises(InputError, match="cannot be the name of a stack"):
+        target.stack_of(here, tmp_path / "a.py", "../Dev")
