@@ -1,0 +1,71 @@
+"""Mistakes in a launch script: reported without a traceback, and still of the type XManager raises for them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+from xmgen import recording
+from xmgen.errors import InputError, Problem
+
+_NOT_THE_USERS = (str(Path(__file__).resolve().parent.parent) + os.sep,)
+_LIBRARY = tuple({str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+
+class InvalidValue(InputError, ValueError):
+    """A value that XManager refuses with ValueError."""
+
+
+class UnknownName(InputError, KeyError):
+    """A name that XManager refuses with KeyError."""
+
+    # KeyError would show the representation of the text.
+    __str__ = Exception.__str__
+
+
+class UnsupportedType(InputError, TypeError):
+    """An object that XManager refuses with TypeError."""
+
+
+class NotAtCompileTime(InputError, NotImplementedError):
+    """A call whose answer exists only while the experiment runs."""
+
+
+def here() -> str:
+    """`launcher.py:40`: the line of the launch script that is being executed; empty when there is none.
+
+    The script's own frame wins; else the innermost frame that is neither ours nor a library's.
+    """
+    active = recording.current()
+    script = str(active.script) if active.script else None
+    outside = ""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if script is not None and (name == script or os.path.realpath(name) == script):
+            return active.place(script, frame.f_lineno)
+        if not outside and not name.startswith((*_NOT_THE_USERS, *_LIBRARY, "<")):
+            outside = active.place(name, frame.f_lineno)
+        frame = frame.f_back
+    return outside
+
+
+def invalid(message: str, hint: str = "") -> InvalidValue:
+    return InvalidValue(Problem(message, where=here(), hint=hint))
+
+
+def unknown(message: str, hint: str = "") -> UnknownName:
+    return UnknownName(Problem(message, where=here(), hint=hint))
+
+
+def unsupported(message: str, hint: str = "") -> UnsupportedType:
+    return UnsupportedType(Problem(message, where=here(), hint=hint))
+
+
+def refuse(call: str, instead: str) -> NotAtCompileTime:
+    """The error for `call`, to be raised. It is noted in the recording too: a script that catches it still fails."""
+    problem = Problem(f"{call} has no answer at compile time: nothing runs yet", where=here(), hint=instead)
+    recording.current().note(problem)
+    return NotAtCompileTime(problem)

@@ -1,0 +1,48 @@
+"""XManager's local implementation of the launch API: the names that launch scripts use.
+
+Launch scripts reach it as `xmanager.xm_local` while they are compiled.
+"""
+
+from typing import Any
+
+from xmgen import xm_flags as xm_flags  # defines the flags that launch scripts read
+from xmgen.xm_local.executors import (
+    Caip,
+    CaipSpec,
+    DockerOptions,
+    Kubernetes,
+    KubernetesSpec,
+    Local,
+    LocalSpec,
+    TensorboardCapability,
+    TpuCapability,
+    Vertex,
+    VertexSpec,
+)
+from xmgen.xm_local.experiment import create_experiment, get_experiment, list_experiments
+
+__all__ = [
+    "Caip",
+    "CaipSpec",
+    "DockerOptions",
+    "Kubernetes",
+    "KubernetesSpec",
+    "Local",
+    "LocalSpec",
+    "TensorboardCapability",
+    "TpuCapability",
+    "Vertex",
+    "VertexSpec",
+    "auth",  # pyright: ignore[reportUnsupportedDunderAll] - made on first use
+    "create_experiment",
+    "get_experiment",
+    "list_experiments",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "auth":
+        from xmgen.xm_contrib.cloud import auth  # here: it builds on this package
+
+        return auth
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

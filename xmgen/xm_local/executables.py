@@ -1,0 +1,63 @@
+"""Packaged executables. At compile time nothing is built: they remember what is to be built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from xmgen import xm
+from xmgen.recording import Recording
+
+
+@attrs.define(slots=False)
+class PackagedExecutable(xm.Executable):
+    """What `Experiment.package` returns: the packageable, under its executable's name."""
+
+    spec: xm.ExecutableSpec
+    executor_spec: xm.ExecutorSpec
+    args: xm.SequentialArgs
+    env_vars: dict[str, Any]
+
+
+@attrs.define(slots=False)
+class LoadedContainerImage(xm.Executable):
+    """An image that the local Docker daemon has."""
+
+    image_id: str
+    args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
+    env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+@attrs.define(slots=False)
+class LocalBinary(xm.Executable):
+    """A program on this machine. command: its path."""
+
+    command: str
+    args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
+    env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+@attrs.define(slots=False)
+class GoogleContainerRegistryImage(xm.Executable):
+    """An image in a registry."""
+
+    image_path: str
+    args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
+    env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+def package(recording: Recording, packageables: Sequence[xm.Packageable]) -> list[xm.Executable]:
+    """Notes what is to be packaged."""
+    recording.packageables.extend(packageables)
+    return [
+        PackagedExecutable(
+            name=packageable.executable_spec.name,
+            spec=packageable.executable_spec,
+            executor_spec=packageable.executor_spec,
+            args=packageable.args,
+            env_vars=packageable.env_vars,
+        )
+        for packageable in packageables
+    ]

@@ -1,0 +1,106 @@
+"""Where jobs run: this machine, Kubernetes, Vertex AI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from xmgen import xm
+
+GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER = "GOOGLE_KUBERNETES_ENGINE"
+
+
+@attrs.define(slots=False)
+class LocalSpec(xm.ExecutorSpec):
+    """Packaged for this machine."""
+
+
+@attrs.define(slots=False)
+class DockerOptions:
+    """Options of a local container.
+
+    ports:          port in the container -> port of this machine.
+    volumes:        path on this machine -> path in the container.
+    mount_gcs_path: whether `~/gcs`, if there is one, appears as `/gcs`.
+    interactive:    whether the container gets a terminal.
+    """
+
+    ports: dict[Any, Any] | None = None
+    volumes: dict[str, str] | None = None
+    mount_gcs_path: bool = True
+    interactive: bool = False
+
+
+@attrs.define(slots=False)
+class Local(xm.Executor):
+    """This machine.
+
+    experimental_stream_output: whether the job's output also goes to Pulumi's log.
+    service:                    (xmgen's own) the job serves the others of its group and never ends by itself, like a
+                                database: it is stopped when they have ended.
+    """
+
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
+    docker_options: DockerOptions | None = None
+    experimental_stream_output: bool = True
+    service: bool = attrs.field(default=False, kw_only=True)
+
+    Spec = LocalSpec
+
+
+@attrs.define(slots=False)
+class TpuCapability:
+    """The TPU software that a job asks for."""
+
+    tpu_runtime_version: str
+
+
+@attrs.define(slots=False)
+class TensorboardCapability:
+    """The Vertex AI TensorBoard that shows a job.
+
+    base_output_directory: `gs://bucket/folder`; its `logs` are shown. The staging bucket unless given.
+    """
+
+    name: str
+    base_output_directory: str | None = None
+
+
+@attrs.define(slots=False)
+class VertexSpec(xm.ExecutorSpec):
+    """Packaged for Vertex AI. push_image_tag: `registry/image:tag`; one of the stack's unless given."""
+
+    push_image_tag: str | None = None
+
+
+@attrs.define(slots=False)
+class Vertex(xm.Executor):
+    """Vertex AI: one CustomJob for each work unit."""
+
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
+    tensorboard: TensorboardCapability | None = None
+
+    Spec = VertexSpec
+
+
+Caip = Vertex
+CaipSpec = VertexSpec
+
+
+@attrs.define(slots=False)
+class KubernetesSpec(xm.ExecutorSpec):
+    """Packaged for Kubernetes. push_image_tag: `registry/image:tag`; one of the stack's unless given."""
+
+    push_image_tag: str | None = None
+
+
+@attrs.define(slots=False)
+class Kubernetes(xm.Executor):
+    """Google Kubernetes Engine: one Job for each job. cloud_provider: only GKE is known."""
+
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
+    cloud_provider: str = GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER
+    tpu_capability: TpuCapability | None = None
+
+    Spec = KubernetesSpec
