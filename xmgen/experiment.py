@@ -64,6 +64,7 @@ class PythonContainer:
 
     path:         the folder.
     digest:       content hash of the folder (`xmgen.sources.digest`), so that changed code is a changed experiment.
+    exclude:      files of the folder that are not its code: the experiment's own source.
     requirements: whether the folder has a `requirements.txt`, which lists what the image installs.
     """
 
@@ -72,6 +73,7 @@ class PythonContainer:
     path: str
     entrypoint: ModuleName | CommandList
     digest: str
+    exclude: tuple[str, ...] = ()
     requirements: bool = False
     base_image: str | None = None
     docker_instructions: tuple[str, ...] | None = None
@@ -81,13 +83,17 @@ class PythonContainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dockerfile:
-    """A folder with the user's own Dockerfile (`dockerfile`, also relative to the project root)."""
+    """A folder with the user's own Dockerfile (`dockerfile`, also relative to the project root).
+
+    digest and exclude as for a PythonContainer.
+    """
 
     kind: Literal["dockerfile"] = "dockerfile"
     name: str
     path: str
     dockerfile: str
     digest: str
+    exclude: tuple[str, ...] = ()
     push_image_tag: str | None = None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +31,9 @@ LEFT_BEHIND = frozenset(
 )
 """Folders that tools leave in a source tree; never part of the code, never sent to a build."""
 
+IGNORE_FILE = ".dockerignore"
+"""Says what is code; a comment in it is none."""
+
 LEFT_BEHIND_SUFFIXES = (".pyc", ".pyo", ".egg-info")
 
 
@@ -38,8 +41,11 @@ class _Hash(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def digest(path: Path) -> str:
+def digest(path: Path, exclude: Collection[str] = ()) -> str:
     """`sha256:<hex>` of a file or of a folder's files.
+
+    exclude: files of the folder that are not its code, relative to it: the launch script beside the training code. A
+             trial that is added to a sweep must not look like changed code.
 
     Raises InputError when the path does not exist or cannot be read.
     """
@@ -50,24 +56,24 @@ def digest(path: Path) -> str:
         if path.is_file():
             _add_file(sha, path.name, path)
         else:
-            for relative in files(path):
+            for relative in files(path, exclude):
                 _add_file(sha, relative, path / relative)
     except OSError as error:
         raise InputError(Problem(f"cannot be read: {error.strerror}", where=str(error.filename or path))) from None
     return f"sha256:{sha.hexdigest()}"
 
 
-def files(folder: Path) -> list[str]:
+def files(folder: Path, exclude: Collection[str] = ()) -> list[str]:
     """The files of a folder that count as its code: POSIX paths relative to it, sorted."""
     ignored = _ignore_rules(folder)
-    candidates: Iterator[str] = _walk(folder)
+    candidates = set(_walk(folder)) - {IGNORE_FILE, *exclude}
     if not ignored:
         return sorted(candidates)
     # Imported only where a .dockerignore exists: it pulls in an HTTP client.
     from docker.utils.build import exclude_paths
 
     kept = {Path(kept).as_posix() for kept in exclude_paths(str(folder), ignored)}
-    return sorted(set(candidates) & kept)
+    return sorted(candidates & kept)
 
 
 def _walk(folder: Path) -> Iterator[str]:
@@ -82,7 +88,7 @@ def _walk(folder: Path) -> Iterator[str]:
 
 def _ignore_rules(folder: Path) -> list[str]:
     try:
-        text = (folder / ".dockerignore").read_text(encoding="utf-8")
+        text = (folder / IGNORE_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:
         return []
     lines = (line.strip() for line in text.splitlines())

@@ -42,20 +42,20 @@ def executable(executable: Executable, name: str, experiment: Experiment) -> Pla
                 "workingDirectory": posixpath.dirname(folder) or "." if executable.use_deep_module else folder,
                 "dockerfile": f"stacks/{experiment.stack}/images/{name}/Dockerfile",
             }
+            _exclude(inputs, executable.exclude)
             if executable.docker_instructions is not None:
                 inputs["contextPath"] = posixpath.basename(folder)
             return PlannedExecutable(
                 name=name, inputs=inputs, dockerfile=python_dockerfile(executable, header(experiment))
             )
         case Dockerfile():
-            return PlannedExecutable(
-                name=name,
-                inputs={
-                    "directory": executable.path,
-                    "digest": executable.digest,
-                    "dockerfile": executable.dockerfile,
-                },
-            )
+            inputs = {
+                "directory": executable.path,
+                "digest": executable.digest,
+                "dockerfile": executable.dockerfile,
+            }
+            _exclude(inputs, executable.exclude)
+            return PlannedExecutable(name=name, inputs=inputs)
         case Container():
             return PlannedExecutable(name=name, inputs={"image": executable.image})
         case Binary():
@@ -77,6 +77,11 @@ def executable(executable: Executable, name: str, experiment: Experiment) -> Pla
             )
         case _:
             assert_never(executable)
+
+
+def _exclude(inputs: Manifest, exclude: tuple[str, ...]) -> None:
+    if exclude:
+        inputs["exclude"] = list(exclude)
 
 
 def manifest(experiment: Experiment, unit: WorkUnit, name: str, identity: str, executables: dict[str, str]) -> Manifest:
