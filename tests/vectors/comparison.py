@@ -114,7 +114,7 @@ def _launches(vector: Mapping[str, Any], ours: ExperimentRecord) -> Iterator[str
 
 
 def _job(place: str, theirs: Mapping[str, Any], ours: JobRecord, packageables: Sequence[Any]) -> Iterator[str]:
-    defaults: Mapping[str, Any] = packageables[ours.packageable] if ours.packageable < len(packageables) else {}
+    defaults: Mapping[str, Any] = dict(enumerate(packageables)).get(ours.packageable, {})
     yield from _same(f"{place}.full_name", theirs["full_name"], ours.full_name)
     carried = defaults.get("spec") in _ARGS_TRAVEL_WITH_THE_EXECUTABLE
     expected_args = canonical.merged(defaults.get("args", []), theirs["args"], carried=carried)

@@ -11,7 +11,9 @@ from typing import Any
 from tests.vectors import canonical
 from xmgen import names
 from xmgen.experiment import Arg, DockerOptions, Experiment, Job, JobRequirements, Local, Vertex, WorkUnit
-from xmgen.recording import Recording
+from xmgen.recording import RecordedUnit, Recording
+from xmgen.xm_local.executables import PackagedExecutable
+from xmgen.xm_local.order import in_order
 
 EXECUTORS = {"local": "Local", "kubernetes": "Kubernetes", "vertex": "Vertex"}
 UNITS = {"work_unit": "LocalWorkUnit", "auxiliary": "LocalAuxiliaryUnit"}
@@ -30,7 +32,7 @@ class PackageableRecord:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """args, env: complete. packageable: its position. req, tensorboard, docker_options: fields by name."""
+    """args, env: complete. packageable: the position of its executable's, if it was packaged. req, tensorboard, docker_options: fields by name."""
 
     unit: str
     unit_name: str
@@ -39,7 +41,7 @@ class JobRecord:
     name: str
     args: tuple[Arg, ...]
     env: Mapping[str, str]
-    packageable: int
+    packageable: int | None
     req: Mapping[str, object]
     tensorboard: Mapping[str, object] | None
     docker_options: Mapping[str, object] | None
@@ -57,22 +59,17 @@ def record(recording: Recording, experiment: Experiment, root: Path) -> Experime
     packageables = tuple(_packageable(packageable, texts) for packageable in recording.packageables)
     jobs = tuple(
         _job(unit, job, position, experiment.experiment_id, texts)
-        for unit, recorded in zip(experiment.units, recording.units, strict=True)
+        for unit, (recorded, _) in zip(experiment.units, in_order(recording.units), strict=True)
         for job, position in zip(unit.jobs, _positions(recorded, recording), strict=True)
     )
     return ExperimentRecord(packageables=packageables, jobs=jobs)
 
 
-def _positions(unit: Any, recording: Recording) -> list[int]:
-    """For each of a unit's jobs the position of the packageable that its executable was made from."""
-    return [
-        next(
-            index
-            for index, packageable in enumerate(recording.packageables)
-            if packageable.executable_spec is job.executable.spec
-        )
-        for job in unit.jobs
-    ]
+def _positions(unit: RecordedUnit, recording: Recording) -> list[int | None]:
+    """For each of a unit's jobs the position of the packageable that its executable was made from, if it was."""
+    specs = [id(packageable.executable_spec) for packageable in recording.packageables]
+    used = [id(job.executable.spec) if isinstance(job.executable, PackagedExecutable) else None for job in unit.jobs]
+    return [specs.index(spec) if spec in specs else None for spec in used]
 
 
 def _packageable(packageable: Any, texts: Mapping[str, str]) -> PackageableRecord:
@@ -82,15 +79,9 @@ def _packageable(packageable: Any, texts: Mapping[str, str]) -> PackageableRecor
         spec=type(spec).__name__,
         fields=canonical.replaced(fields, texts),
         executor_spec=type(packageable.executor_spec).__name__,
-        args=canonical.replaced(_tokens(packageable.args), texts),
+        args=canonical.replaced(packageable.args.to_argv(), texts),
         env=canonical.replaced({name: str(value) for name, value in packageable.env_vars.items()}, texts),
     )
-
-
-def _tokens(args: Any) -> tuple[Arg, ...]:
-    from xmgen.xm_local import conversion
-
-    return tuple(conversion.tokens(args))
 
 
 def _json(value: object) -> object:
@@ -104,7 +95,7 @@ def _json(value: object) -> object:
     return repr(value)
 
 
-def _job(unit: WorkUnit, job: Job, packageable: int, xid: int, texts: Mapping[str, str]) -> JobRecord:
+def _job(unit: WorkUnit, job: Job, packageable: int | None, xid: int, texts: Mapping[str, str]) -> JobRecord:
     executor = job.executor
     return JobRecord(
         unit=UNITS[unit.role],

@@ -1,0 +1,136 @@
+"""Runs foreign Python in this process and leaves no trace of it behind.
+
+Two launch scripts may have helper modules, flags and globals of the same names; each must find the process as if it
+were the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from xmgen import __file__ as _xmgen_file
+
+_INSTALLED = (
+    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    Path(_xmgen_file).resolve().parent,
+)
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+
+@contextlib.contextmanager
+def isolated(script: Path, argv: Sequence[str]) -> Generator[None]:
+    """Everything below, for the time of one script; `argv` are its arguments without its own name."""
+    with (
+        _process_state(),
+        _modules(script.parent),
+        _event_loop(),
+        _output_to_stderr(),
+    ):
+        sys.argv = [str(script), *argv]
+        sys.path.insert(0, str(script.parent))
+        # A .pyc of a helper edited twice within a second would be taken for the new one.
+        sys.dont_write_bytecode = True
+        yield
+
+
+@contextlib.contextmanager
+def main_module(module: types.ModuleType) -> Generator[None]:
+    """Let `module` be found under its name: pickle, dataclasses and `typing` look their classes' module up there."""
+    saved = sys.modules.get(module.__name__)
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    finally:
+        if saved is None:
+            sys.modules.pop(module.__name__, None)
+        else:
+            sys.modules[module.__name__] = saved
+
+
+@contextlib.contextmanager
+def _process_state() -> Generator[None]:
+    """argv, path, environment and working directory are as before afterwards."""
+    argv, path, environment, cwd = sys.argv, list(sys.path), dict(os.environ), Path.cwd()
+    bytecode = sys.dont_write_bytecode
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, path
+        sys.dont_write_bytecode = bytecode
+        # Not cleared first: a thread of the caller must not see an empty environment.
+        for name in set(os.environ) - set(environment):
+            del os.environ[name]
+        os.environ.update(environment)
+        os.chdir(cwd)
+
+
+@contextlib.contextmanager
+def _modules(folder: Path) -> Generator[None]:
+    """Modules of the user's that are imported meanwhile are forgotten; such as stand in their way are set aside.
+
+    Installed modules stay imported: many cannot be imported twice.
+    """
+    mine = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    aside = {
+        name: sys.modules.pop(name)
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in mine and name != "__main__" and is_users(module)
+    }
+    before = set(sys.modules)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - before:
+            if is_users(sys.modules[name]):
+                del sys.modules[name]
+        sys.modules.update(aside)
+
+
+def is_users(module: types.ModuleType | str | None) -> bool:
+    """Whether a module (or the one of that name) lies in a file outside the installed packages."""
+    if isinstance(module, str):
+        module = sys.modules.get(module)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        # A namespace package has folders instead of a file.
+        file = next(iter(getattr(module, "__path__", ())), None)
+    if not isinstance(file, str):
+        return False
+    path = Path(file).resolve()
+    return not _PACKAGE_FOLDERS.intersection(path.parts) and not any(path.is_relative_to(root) for root in _INSTALLED)
+
+
+@contextlib.contextmanager
+def _event_loop() -> Generator[None]:
+    """Scripts call `asyncio.get_event_loop().run_until_complete(…)`; from Python 3.14 that needs a loop that is set."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@contextlib.contextmanager
+def _output_to_stderr() -> Generator[None]:
+    """What the script prints goes to stderr, and so does what its child processes print: stdout is read by programs."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        with contextlib.suppress(OSError):  # no descriptor 1 or 2: nothing to keep clean
+            if sys.__stdout__:
+                sys.__stdout__.flush()
+            saved = os.dup(1)
+            stack.callback(os.close, saved)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, saved, 1)
+        yield
