@@ -1,0 +1,174 @@
+"""`xmgen:local:Executable`: code, packaged for this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
+from xmgen.provider import daemon, images
+from xmgen.provider.images import Images
+from xmgen.provider.resource import Difference, Request, State, differences
+from xmgen.provider.settings import Runner, Settings
+from xmgen.provider.unit import Packaged
+from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
+
+_INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath")
+
+
+class ExecutableResource:
+    """root: the project's folder."""
+
+    def __init__(self, root: Path, settings: Settings, images: Images) -> None:
+        self._root = root
+        self._settings = settings
+        self._images = images
+
+    async def check(self, request: Request, news: Properties, olds: Properties | None) -> dict[str, Problem]:
+        problems = _malformed(news)
+        if problems or has_unknown(news):
+            return problems
+        try:
+            packaged = await asyncio.to_thread(self._packaged, request, news, None)
+            await asyncio.to_thread(images.check_code, self._root, packaged, request.urn.stack)
+        except XmgenError as error:
+            return {"digest" if news.get("digest") else "image": Problem(str(error))}
+        # What ran to its end in a container needs none any more: then a daemon that is gone is no mistake.
+        if packaged.runner == "container" and plain(news) != plain(olds or {}):
+            why = await asyncio.to_thread(daemon.unreachable)
+            if why:
+                return {"dockerfile" if packaged.dockerfile else "image": _no_daemon(packaged, why)}
+        return {}
+
+    async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
+        changes = differences(plain(olds), plain(news))
+        if not changes and not has_unknown(news):
+            packaged = await asyncio.to_thread(self._packaged, request, news, _runner(state))
+            changes = differences(state.get("packaged"), packaged.wire(), "packaged")
+        return Difference(changes=changes)
+
+    async def create(self, request: Request, news: Properties) -> State:
+        return await self._package(request, news, {})
+
+    async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:
+        result = await self._package(request, news, state)
+        if not request.preview:
+            await self._remove_image(state, kept=result.outputs)
+        return result
+
+    async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
+        if not state:
+            raise OperationError(
+                Problem("an Executable cannot be imported", hint="`pulumi up` packages it again; nothing is lost")
+            )
+        # An image that is gone is built again by whatever needs it.
+        return State(id=id, outputs=state, inputs=inputs)
+
+    async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
+        await self._remove_image(state, kept={})
+
+    async def _package(self, request: Request, news: Properties, old: Properties) -> State:
+        inputs = cast("Properties", plain(news))
+        outputs: Properties = {**inputs}
+        if has_unknown(inputs):
+            outputs |= {"runner": UNKNOWN, "imageId": UNKNOWN, "packaged": UNKNOWN}
+            return State(id=request.urn.name, outputs=outputs)
+        packaged = await asyncio.to_thread(self._packaged, request, inputs, _runner(old))
+        image: Value = ""
+        if packaged.runner == "container":
+            if request.preview:
+                image = old.get("imageId") or UNKNOWN if old.get("packaged") == packaged.wire() else UNKNOWN
+            else:
+                await self._images.ensure(packaged, request.urn.stack, request.log)
+                image = await asyncio.to_thread(images.find, packaged.image)
+        outputs |= {"runner": packaged.runner, "imageId": image, "packaged": packaged.wire()}
+        return State(id=request.urn.name, outputs=outputs)
+
+    def _packaged(self, request: Request, news: Properties, before: Runner | None) -> Packaged:
+        """Reads the Dockerfile and may ask for the daemon. before: where it ran until now, to stay there when in doubt.
+
+        Raises OperationError when it can run nowhere.
+        """
+        inputs = cast("Properties", plain(news))
+
+        def text(key: str) -> str:
+            return str(inputs.get(key) or "")
+
+        packaged = Packaged(
+            name=request.urn.name,
+            runner="process",
+            image=text("image"),
+            directory=text("directory"),
+            digest=text("digest"),
+            command=tuple(str(word) for word in cast("list[Value]", inputs.get("command") or [])),
+            working_directory=text("workingDirectory"),
+            dockerfile=text("dockerfile"),
+            context_path=text("contextPath"),
+        )
+        if packaged.dockerfile:
+            packaged = replace(packaged, image=self._tag(packaged))
+        return replace(packaged, runner=self._choose(packaged, before))
+
+    def _tag(self, packaged: Packaged) -> str:
+        try:
+            dockerfile = (self._root / packaged.dockerfile).read_bytes()
+        except OSError as error:
+            raise OperationError(Problem(f"cannot be read: {error.strerror}", where=packaged.dockerfile)) from None
+        return images.tag(packaged.name, packaged.digest, dockerfile, packaged.context_path)
+
+    def _choose(self, packaged: Packaged, before: Runner | None) -> Runner:
+        if not packaged.image:
+            return "process"
+        if not packaged.command:
+            if self._settings.runner == "process":
+                raise OperationError(
+                    Problem(
+                        f"{packaged.name} has no command: it only runs in a container",
+                        hint="`pulumi config set xmgen:runner auto`",
+                    )
+                )
+            return "container"
+        if self._settings.runner != "auto":
+            return self._settings.runner
+        return "process" if daemon.unreachable() else "container"
+
+    async def _remove_image(self, state: Properties, kept: Properties) -> None:
+        old, new = cast("Properties", state.get("packaged") or {}), cast("Properties", kept.get("packaged") or {})
+        if old.get("dockerfile") and old.get("runner") == "container" and old.get("image") != new.get("image"):
+            await asyncio.to_thread(images.remove, str(old["image"]))
+
+
+def _malformed(news: Properties) -> dict[str, Problem]:
+    problems = {
+        key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, _INPUTS)) for key in news if key not in _INPUTS
+    }
+    inputs = cast("Properties", plain(news))
+    for key in _INPUTS:
+        value = inputs.get(key)
+        if value is None or value == UNKNOWN:
+            continue
+        if key == "command":
+            if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+                problems[key] = Problem("must be a list of texts, the program first")
+        elif not isinstance(value, str) or not value:
+            problems[key] = Problem("must be a text that is not empty")
+    if inputs.get("image") and (inputs.get("dockerfile") or inputs.get("directory")):
+        problems.setdefault("image", Problem("is prebuilt: neither `dockerfile` nor `directory` goes with it"))
+    if not any(inputs.get(key) for key in ("image", "dockerfile", "command")):
+        problems.setdefault("command", Problem("needs a `command`, a `dockerfile` or an `image`"))
+    if inputs.get("dockerfile") and not (inputs.get("directory") and inputs.get("digest")):
+        problems.setdefault("directory", Problem("`dockerfile` needs `directory`, its build context, and `digest`"))
+    return problems
+
+
+def _runner(state: Properties) -> Runner | None:
+    return "container" if state.get("runner") == "container" else "process" if state.get("runner") else None
+
+
+def _no_daemon(packaged: Packaged, why: str) -> Problem:
+    hint = "start Docker, or set DOCKER_HOST to the daemon you mean"
+    if packaged.command:
+        hint += ", or `pulumi config set xmgen:runner auto`"
+    return Problem(f"{packaged.name} runs in a container, and no Docker daemon answers ({why})", hint=hint)

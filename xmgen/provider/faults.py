@@ -1,0 +1,24 @@
+"""Fault injection, for tests only: dies at a chosen point of a run.
+
+`XMGEN_FAULT=<point>:<who>` with a point of `before_start` (the attempt is in the journal, nothing started), `running`
+(a job has written its first output) or `after_end` (the attempt's end is in the journal, Pulumi not told), and who of
+`engine`, `provider` or `both`, is killed with SIGKILL.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Literal
+
+Point = Literal["before_start", "running", "after_end"]
+
+
+def at(point: Point) -> None:
+    wanted, _, who = os.environ.get("XMGEN_FAULT", "").partition(":")
+    if wanted != point:
+        return
+    if who in ("engine", "both"):
+        os.kill(os.getppid(), signal.SIGKILL)
+    if who in ("provider", "both"):
+        os.kill(os.getpid(), signal.SIGKILL)

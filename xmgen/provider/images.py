@@ -1,0 +1,187 @@
+"""Images: built from a Dockerfile, or pulled. All functions here block."""
+
+# The SDK's types are partial.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from xmgen import sources
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.provider import daemon
+from xmgen.provider.unit import Packaged
+
+Log = Callable[[str], None]
+
+
+class PulumiLog(Protocol):
+    async def info(self, text: str) -> None: ...
+
+
+_DOCKERFILE = ".xmgen.Dockerfile"
+"""Name in the build context: the Dockerfile itself may lie outside."""
+
+
+def tag(name: str, digest: str, dockerfile: bytes, context_path: str) -> str:
+    """The tag of the image: the same for the same code and the same Dockerfile, whoever builds it."""
+    parts = (digest.encode(), dockerfile, context_path.encode())
+    content = hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    repository = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "executable"
+    return f"xmgen/{repository}:{content[:12]}"
+
+
+def check_code(root: Path, packaged: Packaged, stack: str) -> None:
+    """Raises OperationError when the code is not what the stack was compiled from."""
+    if not packaged.directory or not packaged.digest:
+        return
+    try:
+        current = sources.digest(root / packaged.directory)
+    except InputError as error:
+        raise OperationError(*error.problems) from None
+    if current != packaged.digest:
+        raise OperationError(
+            Problem(
+                f"code of {packaged.name} changed after the compile",
+                where=packaged.directory,
+                hint=f"run `xmgen compile {_source(root, stack)}` again",
+            )
+        )
+
+
+class Images:
+    """root: the project's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ensure(self, packaged: Packaged, stack: str, log: PulumiLog) -> None:
+        """Builds or pulls the image when the daemon does not have it. Raises OperationError."""
+        loop = asyncio.get_running_loop()
+
+        def tell(line: str) -> None:
+            asyncio.run_coroutine_threadsafe(log.info(line), loop)
+
+        # Units that share an image must not each build it.
+        async with self._one_at_a_time:
+            await asyncio.to_thread(_ensure, self._root, packaged, stack, tell)
+
+
+def find(image: str) -> str | None:
+    """The id of the image that the daemon has by this name; None when it has none."""
+    from docker.errors import ImageNotFound
+
+    try:
+        return daemon.client().images.get(image).id
+    except ImageNotFound:
+        return None
+
+
+def _source(root: Path, stack: str) -> str:
+    """What the stack was compiled from, as its lock file says."""
+    try:
+        return str(json.loads((root / "stacks" / stack / "experiment.lock.json").read_text(encoding="utf-8"))["source"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "<source>"
+
+
+def _ensure(root: Path, packaged: Packaged, stack: str, log: Log) -> None:
+    with daemon.failures(f"image of {packaged.name} cannot be looked up"):
+        if find(packaged.image):
+            return
+    if packaged.dockerfile:
+        check_code(root, packaged, stack)
+        with daemon.failures(f"image of {packaged.name} cannot be built"):
+            _build(root, packaged, log)
+    else:
+        log(f"pulling {packaged.image}")
+        with daemon.failures(f"image {packaged.image} cannot be pulled"):
+            _pull(packaged.image)
+
+
+def _build(root: Path, packaged: Packaged, log: Log) -> None:
+    events = daemon.client().api.build(
+        fileobj=_context(root, packaged),
+        custom_context=True,
+        dockerfile=_DOCKERFILE,
+        tag=packaged.image,
+        labels={daemon.LABEL_EXECUTABLE: packaged.name},
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    _follow(events, f"image of {packaged.name} cannot be built", packaged.dockerfile, log)
+
+
+def _pull(image: str) -> None:
+    repository, tag = _repository_and_tag(image)
+    events = daemon.client().api.pull(repository, tag=tag, stream=True, decode=True)
+    # Progress comes many times a second, for each layer: only a failure matters.
+    _follow(events, f"image {image} cannot be pulled", "", lambda _: None)
+
+
+def _repository_and_tag(image: str) -> tuple[str, str | None]:
+    if "@" in image:
+        repository, _, digest = image.partition("@")
+        return repository, digest
+    head, colon, tag = image.rpartition(":")
+    # A colon before a slash is a registry's port.
+    return (head, tag) if colon and "/" not in tag else (image, "latest")
+
+
+def _follow(events: Iterator[dict[str, Any]], failure: str, where: str, log: Log) -> None:
+    lines: list[str] = []
+    for event in events:
+        for line in str(event.get("stream", "")).splitlines():
+            if line.strip():
+                lines.append(line.rstrip())
+                log(line.rstrip())
+        if "error" in event:
+            detail = " ".join(str(event["error"]).split())
+            tail = "\n  ".join(lines[-20:])
+            raise OperationError(Problem(f"{failure}: {detail}" + (f"\n  {tail}" if tail else ""), where=where))
+
+
+def _context(root: Path, packaged: Packaged) -> io.BytesIO:
+    """The build context: exactly the files that the digest covers, and the Dockerfile."""
+    folder = root / packaged.directory
+    result = io.BytesIO()
+    with tarfile.open(fileobj=result, mode="w") as archive:
+        for name in sources.files(folder):
+            archive.add(folder / name, f"{packaged.context_path}/{name}".lstrip("/"), recursive=False, filter=_as_root)
+        content = (root / packaged.dockerfile).read_bytes()
+        member = tarfile.TarInfo(_DOCKERFILE)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    result.seek(0)
+    return result
+
+
+def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    # As docker's own command line does: owners of this machine mean nothing in an image.
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def remove(image: str) -> None:
+    """Removes an image that we built. One that is gone, or that something else uses, is left alone. Blocks."""
+    from docker.errors import APIError
+
+    if daemon.unreachable():
+        return
+    with daemon.failures(f"image {image} cannot be removed"):
+        try:
+            daemon.client().images.remove(image)
+        except APIError as error:
+            if error.status_code not in (404, 409):
+                raise

@@ -1,0 +1,166 @@
+"""The resource classes that generated programs use. docs/architecture.md describes them in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+__all__ = ["Executable", "Run"]
+
+
+def _given(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    """The inputs that were given, by their names on the wire, and the outputs to expect."""
+    return {name: value for name, value in inputs.items() if value is not None} | dict.fromkeys(outputs)
+
+
+class Executable(pulumi.CustomResource):
+    """Code that is packaged for this machine: an image that is built or pulled, or a program that runs as it is."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        directory: str | None = None,
+        digest: str | None = None,
+        command: Sequence[str] | None = None,
+        working_directory: str | None = None,
+        dockerfile: str | None = None,
+        image: str | None = None,
+        context_path: str | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Paths are relative to the folder of Pulumi.yaml.
+
+        directory:         the code (a folder, or one program file) and the context of the build.
+        digest:            hash of `directory` when the stack was compiled; other code is refused.
+        command:           argv prefix that runs it as a process; `python` is the current environment's.
+        working_directory: where such a process starts.
+        dockerfile:        the Dockerfile to build.
+        image:             a prebuilt image, instead of the above.
+        context_path:      the folder of the build context that holds the code; absent for its top.
+        """
+        inputs = {
+            "directory": directory,
+            "digest": digest,
+            "command": command,
+            "workingDirectory": working_directory,
+            "dockerfile": dockerfile,
+            "image": image,
+            "contextPath": context_path,
+        }
+        super().__init__("xmgen:local:Executable", name, _given(inputs, ("runner", "imageId", "packaged")), opts)
+
+    @property
+    @pulumi.getter
+    def runner(self) -> pulumi.Output[str]:
+        """`process` or `container`."""
+        return self.__dict__["runner"]
+
+    @property
+    @pulumi.getter(name="imageId")
+    def image_id(self) -> pulumi.Output[str]:
+        """The id of the built or pulled image; empty for a process."""
+        return self.__dict__["imageId"]
+
+    @property
+    @pulumi.getter
+    def packaged(self) -> pulumi.Output[Mapping[str, Any]]:
+        """What a job of a Run takes as its `executable`."""
+        return self.__dict__["packaged"]
+
+
+class Run(pulumi.CustomResource):
+    """One work unit, run to its end on this machine."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        identity: str,
+        jobs: Sequence[Mapping[str, Any]],
+        after: Sequence[Run] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """identity: hash of what the unit is, code apart.
+        jobs:     as in `manifests/local.yaml`, `executable` being an `Executable.packaged`.
+        after:    the runs that must have succeeded before this one starts; it runs again when one of them does.
+        """
+        self._unit = name
+        inputs = {
+            "name": name,
+            "identity": identity,
+            "jobs": jobs,
+            "after": {run._unit: run.attempt for run in after} if after else None,
+        }
+        # A unit has one run folder: the old run must be gone before the new one begins.
+        required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
+        options = pulumi.ResourceOptions.merge(opts, required)
+        super().__init__("xmgen:local:Run", name, _given(inputs, _RUN_OUTPUTS), options)
+
+    @property
+    @pulumi.getter
+    def attempt(self) -> pulumi.Output[str]:
+        """Another one each time the unit is run."""
+        return self.__dict__["attempt"]
+
+    @property
+    @pulumi.getter(name="exitCode")
+    def exit_code(self) -> pulumi.Output[int]:
+        """The first of `exit_codes` that is not 0, else 0."""
+        return self.__dict__["exitCode"]
+
+    @property
+    @pulumi.getter(name="exitCodes")
+    def exit_codes(self) -> pulumi.Output[Mapping[str, int]]:
+        """By job; one that was stopped because the others had ended is left out."""
+        return self.__dict__["exitCodes"]
+
+    @property
+    @pulumi.getter(name="logPath")
+    def log_path(self) -> pulumi.Output[str]:
+        """The log of the only job, or the folder of all jobs' logs; relative to the folder of Pulumi.yaml."""
+        return self.__dict__["logPath"]
+
+    @property
+    @pulumi.getter(name="outputPath")
+    def output_path(self) -> pulumi.Output[str]:
+        """The folder of what the jobs wrote into XMGEN_OUTPUT_DIR, relative to the folder of Pulumi.yaml."""
+        return self.__dict__["outputPath"]
+
+    @property
+    @pulumi.getter(name="startedAt")
+    def started_at(self) -> pulumi.Output[str]:
+        """RFC 3339, UTC."""
+        return self.__dict__["startedAt"]
+
+    @property
+    @pulumi.getter(name="durationSeconds")
+    def duration_seconds(self) -> pulumi.Output[float]:
+        return self.__dict__["durationSeconds"]
+
+    @property
+    @pulumi.getter
+    def metrics(self) -> pulumi.Output[Mapping[str, Any]]:
+        """What the jobs wrote into `metrics.json`."""
+        return self.__dict__["metrics"]
+
+    @property
+    @pulumi.getter
+    def runner(self) -> pulumi.Output[str]:
+        """`process`, `container`, or `mixed` where a group has both."""
+        return self.__dict__["runner"]
+
+
+_RUN_OUTPUTS = (
+    "attempt",
+    "exitCode",
+    "exitCodes",
+    "logPath",
+    "outputPath",
+    "startedAt",
+    "durationSeconds",
+    "metrics",
+    "runner",
+)
