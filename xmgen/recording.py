@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
@@ -187,7 +187,7 @@ def current() -> Recording:
 
 
 @contextlib.contextmanager
-def use(recording: Recording) -> Iterator[Recording]:
+def use(recording: Recording) -> Generator[Recording]:
     """Makes `recording` the active one, here and in the tasks and event loops started from here."""
     token = _current.set(recording)
     with _lock:
@@ -219,4 +219,5 @@ def to_experiment(recording: Recording, *, title: str | None = None, stack: str,
     """
     from xmgen.xm_local import conversion  # here: the launch API imports this module
 
-    return conversion.convert(recording, title=title, stack=stack, source=source)
+    with use(recording):  # paths are relative to this recording's script
+        return conversion.convert(recording, title=title, stack=stack, source=source)

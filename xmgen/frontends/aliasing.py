@@ -13,7 +13,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from types import ModuleType
 
 ROOT = "xmanager"
@@ -27,7 +27,7 @@ _set_aside: dict[str, ModuleType] = {}
 
 
 @contextlib.contextmanager
-def aliased() -> Iterator[None]:
+def aliased() -> Generator[None]:
     """Inside, `xmanager` and everything below it is ours."""
     _acquire()
     try:

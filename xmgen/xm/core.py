@@ -204,7 +204,7 @@ class Experiment(abc.ABC):
         return cls._packager().add(packageable)
 
     @overload
-    def add(
+    def add(  # pyright: ignore[reportOverlappingOverload] - such a job is a generator too
         self, job: AuxiliaryUnitJob, args: Mapping[str, Any] | None = ..., *, identity: str = ...
     ) -> asyncio.Future[AuxiliaryUnit]: ...
 
@@ -311,7 +311,7 @@ class Experiment(abc.ABC):
             if ended.cancelled():
                 launch.future.cancel()
 
-        asyncio.Future.add_done_callback(future, cancel)
+        future.follow(cancel)
         launch.future.add_done_callback(settle)
         return future
 

@@ -118,6 +118,10 @@ class LaunchFuture(_Observed, asyncio.Future[T]):
         super().__init__(loop=loop)
         self.flow = flow
 
+    def follow(self, callback: Callable[[asyncio.Future[T]], object]) -> None:
+        """`add_done_callback` of our own: it does not look at the outcome on the script's behalf."""
+        super(_Observed, self).add_done_callback(callback)
+
     def settle(self, outcome: concurrent.futures.Future[Any], value: T) -> None:
         """Takes over the end of the launch: `value` when it went well."""
         if self.done():
@@ -127,7 +131,7 @@ class LaunchFuture(_Observed, asyncio.Future[T]):
         elif error := outcome.exception():
             self.set_exception(error)
             # The experiment raises it when its context is left; asyncio need not report it as well.
-            asyncio.Future.exception(self)
+            super(_Observed, self).exception()
         else:
             self.set_result(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeGuard, TypeVar, Union
+from typing import Any, ClassVar, TypeGuard, TypeVar, Union
 
 import attrs
 
@@ -58,10 +58,7 @@ class ExecutorSpec(abc.ABC):  # noqa: B024 - a marker, as in XManager
 class Executor(abc.ABC):
     """Where a job runs: `xm_local.Local`, `xm_local.Kubernetes` or `xm_local.Vertex`."""
 
-    @classmethod
-    @abc.abstractmethod
-    def Spec(cls) -> ExecutorSpec:
-        raise NotImplementedError
+    Spec: ClassVar[Callable[..., ExecutorSpec]]
 
 
 def _env(env_vars: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from xmgen.xm.problems import invalid, unsupported
 
 def shallow_copy_job_type(job_type: JobTypeVar) -> JobTypeVar:
     """A copy whose jobs can be given names, args and env without changing the user's."""
-    if isinstance(job_type, JobGroup):
-        group = copy.copy(job_type)
-        group.jobs = {name: shallow_copy_job_type(job) for name, job in job_type.jobs.items()}
-        return group
-    return job_type if is_job_generator(job_type) else copy.copy(job_type)
+    if is_job_generator(job_type):
+        return job_type
+    copied: JobType = copy.copy(job_type)
+    if isinstance(copied, JobGroup):
+        copied.jobs = {name: shallow_copy_job_type(job) for name, job in copied.jobs.items()}
+    return cast(JobTypeVar, copied)
 
 
 def populate_job_names(job_type: JobType) -> None:
@@ -97,5 +98,5 @@ def get_jobs(job_group: JobGroup) -> dict[str, JobType]:
         for name, each in found.items():
             if name in jobs:
                 raise invalid(f"{name} is duplicated in the experiment")
-            jobs[name] = cast(JobType, each)
+            jobs[name] = each
     return jobs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def here() -> str:
     active = recording.current()
     script = str(active.script) if active.script else None
     outside = ""
-    frame = sys._getframe(1)
+    frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
         if script is not None and (name == script or os.path.realpath(name) == script):

@@ -71,7 +71,7 @@ class SequentialArgs:
         elif isinstance(collection, Mapping):
             for key, value in collection.items():
                 self._set(str(key), value)
-        elif isinstance(collection, Sequence):
+        elif isinstance(collection, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
             self._items.extend(RegularItem(value) for value in collection)
         else:
             raise unsupported(

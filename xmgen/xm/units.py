@@ -135,6 +135,12 @@ def creator() -> str:
         return "unknown"  # A container's user may have no name.
 
 
+def _alone(job: Job) -> JobGroup:
+    group = JobGroup()
+    group.jobs[job.name] = job  # not as a keyword: a job may be called `constraints`
+    return group
+
+
 class ExperimentUnit(abc.ABC):
     """Jobs that belong together. Made by `Experiment.add`."""
 
@@ -210,7 +216,7 @@ class ExperimentUnit(abc.ABC):
         if isinstance(job, JobConfig):
             self._launch_job_config(job, args or {}, identity)
         elif isinstance(job, Job | JobGroup):
-            group = job if isinstance(job, JobGroup) else JobGroup(**{job.name: job})
+            group = job if isinstance(job, JobGroup) else _alone(job)
             shown = _shown_args(job) if self._args is None else self._args
             self._launch_job_group(group, shown, identity)
         else:

@@ -89,8 +89,8 @@ def find_launch_script_path() -> str:
     if script is not None:
         return str(script)
     path = sys.argv[0] if sys.argv else ""
-    if FLAGS.is_parsed() and FLAGS["xm_launch_script"].value:
-        path = str(FLAGS["xm_launch_script"].value)
+    given: str | None = FLAGS.xm_launch_script if FLAGS.is_parsed() else None
+    path = given or path
     if not path.endswith(".py"):
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         path = main if main and os.access(main, os.R_OK) else path

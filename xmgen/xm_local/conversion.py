@@ -126,9 +126,7 @@ class _Conversion:
         if isinstance(executable, executables.LocalBinary):
             return self._binary(executable.name, executable.command, ())
         self._problems.append(
-            Problem(
-                f"{executable!r} was not packaged", hint="[executable] = experiment.package([xm.python_container(…)])"
-            )
+            Problem(f"{executable!r} was not packaged", hint="[it] = experiment.package([xm.python_container(…)])")
         )
         return None
 
@@ -163,6 +161,7 @@ class _Conversion:
                     path=self._relative(spec.path),
                     entrypoint=_entrypoint(spec.entrypoint),
                     digest=self._digest(spec.path, folder=True),
+                    requirements="requirements.txt" in sources.files(Path(spec.path)),
                     base_image=spec.base_image,
                     docker_instructions=None
                     if spec.docker_instructions is None
