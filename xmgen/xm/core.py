@@ -137,7 +137,7 @@ class Experiment(abc.ABC):
         finished: list[futures.Future[Any]] = []
         while self._launches:
             future = self._launches.popleft().future
-            await asyncio.wait([asyncio.wrap_future(future)])
+            await asyncio.gather(asyncio.wrap_future(future), return_exceptions=True)
             finished.append(future)
         self._end_launches(error, finished)
 
