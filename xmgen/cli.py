@@ -55,38 +55,21 @@ def main() -> None:
 
 # Options that several commands have.
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; docs/commands.md describes it.")
-stack_option = click.option(
-    "--stack", metavar="NAME", help="The stack to compile to (default: from the source's name)."
-)
+stack_option = click.option("--stack", metavar="NAME", help="The stack to compile to (default: the source's name).")
 source_argument = click.argument("source", type=click.Path(path_type=Path))
 flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED)
 target_argument = click.argument("target", metavar="STACK|SOURCE")
 
 
-def operation_options(command: Command) -> Command:
-    """The options of everything that makes Pulumi act."""
-    for option in reversed(
-        (
-            click.option(
-                "--runner",
-                type=click.Choice(["process", "container", "auto"]),
-                help="Where local jobs run; kept in the stack's settings.",
-            ),
-            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Configuration of the stack."),
-            click.option("--parallel", type=click.IntRange(min=1), help="Resources that are worked on at a time."),
-            click.option("--logs", is_flag=True, help="Also show what the trials print."),
-        )
-    ):
-        command = option(command)
-    return command
+def setting_options(command: Command) -> Command:
+    """Options that become configuration of the stack, which Pulumi keeps in its settings."""
+    runner = click.option("--runner", type=click.Choice(["process", "container", "auto"]), help="Where local jobs run.")
+    settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Configuration of the stack.")
+    return runner(settings(command))
 
 
+parallel_option = click.option("--parallel", type=click.IntRange(min=1), help="Resources that are worked on at a time.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-keep_outputs_option = click.option(
-    "--keep-outputs/--no-keep-outputs",
-    default=None,
-    help="Whether `destroy` keeps what the trials wrote (it does).",
-)
 
 
 @cli.command()
@@ -110,7 +93,8 @@ def init(folder: Path, as_json: bool) -> None:
 def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
     """Compile an experiment into a stack.
 
-    SOURCE is a launch script (.py) or an experiment in YAML; its stack is written to stacks/NAME. FLAGS after `--` go to the launch script.
+    SOURCE is a launch script (.py) or an experiment in YAML; its stack is written to stacks/NAME. FLAGS after `--` go
+    to the launch script.
     """
     from xmgen import project
     from xmgen.commands.compile import compile_ as run
@@ -183,7 +167,8 @@ def review(base: str, head: str | None, as_json: bool) -> None:
 @target_argument
 @flags_argument
 @stack_option
-@operation_options
+@setting_options
+@parallel_option
 @json_option
 def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
     """Show what `up` would do.
@@ -201,14 +186,19 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 @target_argument
 @flags_argument
 @stack_option
-@operation_options
-@keep_outputs_option
+@setting_options
+@click.option(
+    "--keep-outputs/--no-keep-outputs", default=None, help="Whether `destroy` keeps what the trials wrote (it does)."
+)
+@click.option("--logs", is_flag=True, help="Also show what the trials print.")
+@parallel_option
 @yes_option
 @json_option
 def up(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **options: Any) -> None:
     """Run an experiment.
 
-    A SOURCE is compiled first; FLAGS after `--` go to the launch script. What is finished stays finished; what failed, changed or was stopped runs again.
+    A SOURCE is compiled first; FLAGS after `--` go to the launch script. What is finished stays finished; what failed,
+    changed or was stopped runs again.
     """
     from xmgen import project
     from xmgen.commands import operate
@@ -219,12 +209,13 @@ def up(target: str, flags: tuple[str, ...], stack: str | None, as_json: bool, **
 
 @cli.command()
 @target_argument
+@stack_option
 @click.option("--remove", is_flag=True, help="Also remove the stack itself and its settings.")
-@operation_options
-@keep_outputs_option
+@click.option("--no-keep-outputs", "forget", is_flag=True, help="Also remove what the trials wrote.")
+@parallel_option
 @yes_option
 @json_option
-def destroy(target: str, remove: bool, as_json: bool, **options: Any) -> None:
+def destroy(target: str, stack: str | None, remove: bool, forget: bool, as_json: bool, **options: Any) -> None:
     """Remove what `up` created.
 
     What the trials wrote is kept unless you say otherwise.
@@ -233,7 +224,9 @@ def destroy(target: str, remove: bool, as_json: bool, **options: Any) -> None:
     from xmgen.commands import operate
 
     chosen = operate.Options(json=as_json, **options)
-    sys.exit(operate.destroy(project.find(), target, remove=remove, options=chosen))
+    sys.exit(
+        operate.destroy(project.find(), target, stack=stack, remove=remove, keep_outputs=not forget, options=chosen)
+    )
 
 
 @cli.command()

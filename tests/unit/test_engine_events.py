@@ -24,8 +24,12 @@ def new(**outputs: object) -> dict[str, object]:
     return {"outputs": outputs}
 
 
-def diagnostic(severity: str, message: str, about: str = "") -> dict[str, Any]:
-    return {"sequence": 1, "diagnosticEvent": {"severity": severity, "message": message, "urn": about}}
+def diagnostic(severity: str, message: str, about: str = "", **fields: object) -> dict[str, Any]:
+    return {"sequence": 1, "diagnosticEvent": {"severity": severity, "message": message, "urn": about, **fields}}
+
+
+def passing(message: str, about: str) -> dict[str, Any]:
+    return diagnostic("info", message, about, ephemeral=True)
 
 
 def heard(*stream: dict[str, Any]) -> tuple[Progress, list[object]]:
@@ -37,6 +41,8 @@ def heard(*stream: dict[str, Any]) -> tuple[Progress, list[object]]:
 def test_a_trial_waits_runs_and_finishes() -> None:
     progress, changes = heard(
         step("resourcePreEvent", "create", "a"),
+        passing("waiting for 1 CPU\n", urn("a")),
+        passing("running\n", urn("a")),
         step("resOutputsEvent", "create", "a", new=new(exitCode=0, durationSeconds=2.0, metrics={"loss": 0.5})),
     )
     finished = Trial(
@@ -107,6 +113,8 @@ def test_messages_are_heard_and_debugging_is_not() -> None:
         diagnostic("info#err", "a traceback\n"),
         diagnostic("warning", "careful"),
         diagnostic("info", "\n"),
+        passing("building", urn("fit", "xmgen:local:Executable")),
+        diagnostic("error", "update failed\n"),
     )
     assert changes == [Message("info", "epoch 1", "a"), Message("info", "a traceback"), Message("warning", "careful")]
     assert progress.messages == [Message("warning", "careful")]

@@ -100,30 +100,42 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     return _exit_code(outcome)
 
 
-def destroy(project: Project, name: str, *, remove: bool, options: Options) -> int:
+def destroy(
+    project: Project, name: str, *, stack: str | None, remove: bool, keep_outputs: bool, options: Options
+) -> int:
     """Works on any stack of the backend, compiled or not: what runs must be stoppable whatever became of its folder."""
-    work = session.begin(project, name)
+    stack = target.stack_name(project, name, stack)
+    work = session.begin(project, stack)
     if not work.exists():
-        raise InputError(Problem(f"the backend has no stack {name!r}", hint="`pulumi stack ls` lists those it has"))
-    arguments = ["destroy", "--stack", name, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
+        raise InputError(Problem(f"the backend has no stack {stack!r}", hint=f"`xmgen up {stack}` makes it"))
+    arguments = ["destroy", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
     if remove:
         arguments.append("--remove")
-    if not _confirmed(f"Destroy everything that {name} created?", options):
+    if not _confirmed(f"Destroy everything that {stack} created?", options):
         return 1
     _say(options, *work.recover())
     progress = Progress(units={})
     outcome = _operate(work, arguments, progress, options)
-    kept = _kept_outputs(project, name)
+    if outcome == "succeeded":
+        _clear_runs(project, stack, keep_outputs=keep_outputs)
+    kept = _kept_outputs(project, stack)
     if options.json:
-        report = result("destroy", name, progress, outcome)
+        report = result("destroy", stack, progress, outcome)
         output.print_json_line({**report, "removed": remove and outcome == "succeeded", "keptOutputs": kept})
-    elif outcome == "succeeded":
-        count = progress.changes.get("delete", 0)
-        output.say(f"{name}: {count} resource{'' if count == 1 else 's'} removed{', and the stack' if remove else ''}.")
-        if kept:
-            output.say(f"Kept: the outputs of {len(kept)} trials, below {_runs(project, name)}.")
-    elif progress.result:
-        output.say(_closing(name, outcome, progress))
+        return _exit_code(outcome)
+    count = progress.changes.get("delete", 0)
+    output.say(f"\n{stack}: {count} resource{'' if count == 1 else 's'} removed.")
+    match outcome:
+        case "succeeded":
+            if remove:
+                output.say("The stack and its settings are removed, too.")
+            if kept:
+                trial = "trial" if len(kept) == 1 else "trials"
+                output.say(f"Kept: what {len(kept)} {trial} wrote, below {_runs(project, stack)}.")
+        case "failed":
+            output.say(f"Not everything could be removed; `xmgen destroy {stack}` tries again.", style="bold red")
+        case "interrupted":
+            output.say(f"Interrupted; `xmgen destroy {stack}` goes on from here.")
     return _exit_code(outcome)
 
 
@@ -205,10 +217,28 @@ def _say(options: Options, *lines: str) -> None:
         output.say(line, error=options.json)
 
 
+def _clear_runs(project: Project, stack: str, *, keep_outputs: bool) -> None:
+    """Remove what is left in the run folders of a stack without resources: journals of trials of which Pulumi does not
+    know, because a kill came before it was told, and outputs unless they are to be kept.
+    """
+    from xmgen.provider.journal import RunFolder
+
+    for folder in sorted(project.runs(stack).glob("*")):
+        try:
+            RunFolder(project.root, stack, folder.name).remove(keep_outputs=keep_outputs)
+        except OSError as error:
+            where = str(error.filename or folder)
+            raise OperationError(Problem(f"cannot be removed: {error.strerror}", where=where)) from None
+
+
 def _kept_outputs(project: Project, stack: str) -> list[str]:
-    """The output folders of a stack's trials that hold anything, relative to the project's root."""
-    folders = sorted(project.runs(stack).glob("*/output"))
-    return [folder.relative_to(project.root).as_posix() for folder in folders if any(folder.iterdir())]
+    """The folders of a stack's trials that hold outputs, relative to the project's root."""
+    folders = sorted(project.runs(stack).glob("*"))
+    return [
+        folder.relative_to(project.root).as_posix()
+        for folder in folders
+        if any(path.is_file() for kept in ("output", "earlier") for path in (folder / kept).rglob("*"))
+    ]
 
 
 def _runs(project: Project, stack: str) -> str:

@@ -42,5 +42,5 @@ def print_failures(units: Sequence[Trial]) -> None:
         lines = [line for reason in unit.reasons for line in reason.splitlines()]
         for line in lines[-LAST_LINES:]:
             output.say(f"  {line}")
-        if unit.log:
+        if unit.log and not any(unit.log in line for line in lines):
             output.say(f"  whole log: {unit.log}")

@@ -70,7 +70,7 @@ def existing(project: Project, stack: str) -> Plan:
 
 def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:
     """The plan of a compiled stack, or of a source, which is compiled into its stack first."""
-    if not target.endswith(SUFFIXES) and "/" not in target:
+    if not _is_source(target):
         if flags or stack:
             raise InputError(
                 Problem(
@@ -81,6 +81,15 @@ def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[st
         return existing(project, target)
     plan, _ = write(project, Path(target), stack, flags)
     return plan
+
+
+def stack_name(project: Project, target: str, stack: str | None) -> str:
+    """The name of the stack that is meant: the target itself, or the one that a source would be compiled to."""
+    return stack_of(project, Path(target), stack) if _is_source(target) else target
+
+
+def _is_source(target: str) -> bool:
+    return target.endswith(SUFFIXES) or "/" in target
 
 
 def _unknown(project: Project, stack: str) -> Problem:

@@ -10,7 +10,13 @@ from xmgen.engine.pulumi import Event
 from xmgen.engine.trials import RUN_TYPE, Status, Trial, trial
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
-"""Operations of a work unit's resource in which the provider runs its jobs."""
+"""Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
+
+RUNNING = "running"
+"""The provider's passing message when it starts the jobs of a work unit."""
+
+SUMMARIES = frozenset({"update failed", "preview failed", "destroy failed"})
+"""What the engine says in the end of anything that failed; the exit code says as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +93,7 @@ class Progress:
                 return Removed(name)
             case _, None:
                 return None
-            case "resourcePreEvent", unit if operation in RUNNING_OPERATIONS:
-                return self._set(replace(unit, status="running", reasons=()))
-            case "resOutputsEvent", unit if operation in RUNNING_OPERATIONS or operation == "same":
+            case "resOutputsEvent", unit if operation in RUNNING_OPERATIONS | {"same"}:
                 done = self._set(trial(name, unit.arguments, metadata.get("new")))
                 # What was finished before is no news.
                 return None if operation == "same" else done
@@ -108,11 +112,16 @@ class Progress:
         self.units[unit.name] = unit
         return unit
 
-    def _diagnostic(self, event: Event) -> Message | None:
+    def _diagnostic(self, event: Event) -> Change | None:
         text = str(event.get("message") or "").rstrip("\n")
         severity = str(event.get("severity") or "info")
-        if severity == "debug" or not text:
+        if severity == "debug" or not text or text in SUMMARIES:
             return None
+        unit = self.units.get(_name(str(event.get("urn") or "")))
+        if event.get("ephemeral"):
+            if unit is None or text != RUNNING:
+                return None
+            return self._set(replace(unit, status="running", reasons=()))
         known: Literal["error", "warning", "info"] = (
             "error" if severity == "error" else "warning" if severity == "warning" else "info"
         )

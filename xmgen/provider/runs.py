@@ -106,6 +106,8 @@ class Runs:
             if scheduler.must_wait(needed):
                 await log.status(f"waiting for {_described(needed)}")
             async with scheduler.admitted(needed) as slots:
+                # The command line tells by this word a trial that runs from one that still waits.
+                await log.status("running")
                 return await self._attempt(task, folder, log, slots, lock)
         finally:
             os.close(lock)
