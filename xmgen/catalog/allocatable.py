@@ -70,8 +70,8 @@ def memory_reserved_bytes(capacity: int) -> int:
 
 
 def os_memory_bytes(physical: int) -> int:
-    """Firmware and kernel: 100 MiB and 2 % of the memory bounds every measured node from above (by at most 2 %)."""
-    return 100 * MIB + math.ceil(physical * 0.02)
+    """Firmware and kernel: 120 MiB and 2 % of the memory bounds every measured node from above."""
+    return 120 * MIB + math.ceil(physical * 0.02)
 
 
 def os_disk_bytes(disk_gb: int) -> int:

@@ -106,10 +106,12 @@ class Gpu:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexTpu:
     """Machine types of custom jobs (none: Vertex has no custom jobs on it). accelerator_type is set for generations
-    counted in cores only; the later ones take a machine type and a topology."""
+    counted in cores only; the later ones take a machine type and a topology. cores: of a single host, and the unit that
+    larger slices are a multiple of."""
 
     machine_types: tuple[str, ...]
     accelerator_type: str | None
+    cores: tuple[int, ...]
     topologies: tuple[str, ...]
 
 

@@ -1,0 +1,205 @@
+"""The smallest set of node pools for the placements of an experiment. Pure.
+
+Jobs share a pool when they need the same kind of nodes (architecture, accelerators, provisioning, place) and fit the
+pool's machine; a job never gets a machine of more than four times the vCPUs of its own just to save a pool. A slice of
+several TPU hosts is a pool of its own, created and deleted as a whole. Every pool scales from zero to what the
+experiment can use at once. Names depend on what a pool is and on nothing else, so reordering, adding or removing jobs
+renames no pool that stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import xmgen.catalog as registry
+from xmgen import names
+from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
+from xmgen.catalog.placement import MACHINE_LABEL, POOL_LABEL, GpuNode, Placement, Taint, TpuNode
+from xmgen.catalog.selection import available_resources
+
+NAME_LIMIT = 39
+"""GKE refuses pool names of more than 40 characters; whether 40 is accepted is not documented."""
+SHARE_FACTOR = 4
+_HASH_LENGTH = 6
+_BASE_LENGTH = 26
+"""Leaves room for the hash and the number of a slice: 26 + 7 + 6 = 39."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """width: how many jobs of this placement can run at the same time."""
+
+    placement: Placement
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePool:
+    """One GKE node pool.
+
+    zones:           node locations; empty: those of the cluster. region: what the jobs asked for, None when nothing.
+    min_nodes:       always 0. max_nodes: nodes in all; for a slice of TPU hosts the autoscaler adds all or none.
+    location_policy: of the autoscaler: ANY where capacity is scarce, BALANCED otherwise.
+    taints:          of the nodes; `declared_taints` are the pool's to set, GKE adds the others.
+    node_labels:     what GKE puts on the nodes, as far as jobs select by it.
+    policy:          how the nodes are kept together; None: however GKE likes.
+    """
+
+    name: str
+    machine_type: str
+    architecture: Architecture
+    provisioning: Provisioning
+    reservation: str | None
+    gpu: GpuNode | None
+    tpu: TpuNode | None
+    policy: PlacementPolicy | None
+    boot_disk: str
+    boot_disk_gb: int
+    local_ssds: int
+    zones: tuple[str, ...]
+    region: str | None
+    min_nodes: int
+    max_nodes: int
+    location_policy: Literal["ANY", "BALANCED"]
+    taints: tuple[Taint, ...]
+    node_labels: Mapping[str, str]
+
+    @property
+    def declared_taints(self) -> tuple[Taint, ...]:
+        return tuple(taint for taint in self.taints if not taint.by_gke)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPlan:
+    """pools: sorted by name. assigned: for each demand, the names of its pools: one, or all the slices it may use."""
+
+    pools: tuple[NodePool, ...]
+    assigned: tuple[tuple[str, ...], ...]
+
+
+def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
+    kinds: defaultdict[str, list[int]] = defaultdict(list)
+    for index, demand in enumerate(demands):
+        if demand.width < 1:
+            raise ValueError("a demand has a width of at least 1")
+        kinds[_kind(demand.placement)].append(index)
+    pools: list[NodePool] = []
+    assigned: dict[int, tuple[str, ...]] = {}
+    for indices in kinds.values():
+        for members in _shared(demands, indices):
+            built = _build([demands[index] for index in members])
+            pools += built
+            assigned |= {index: tuple(pool.name for pool in built) for index in members}
+    pools.sort(key=lambda pool: pool.name)
+    return PoolPlan(pools=tuple(pools), assigned=tuple(assigned[index] for index in range(len(demands))))
+
+
+def _kind(placement: Placement) -> str:
+    """What two jobs must have in common to run on the same nodes, whatever the size of these. Names are
+    made from it: values in a fixed order, so that a change to a record of ours renames nobody's pools."""
+    gpu, tpu, policy = placement.gpu, placement.tpu, placement.policy
+    parts = (
+        placement.architecture,
+        placement.provisioning,
+        placement.reservation,
+        placement.zone,
+        placement.region,
+        *((gpu.label, gpu.count, gpu.driver) if gpu else ()),
+        *((tpu.label, tpu.topology, tpu.chips_per_host, tpu.hosts) if tpu else ()),
+        *((policy.kind, policy.topology) if policy else ()),
+    )
+    return "|".join("" if part is None else str(part) for part in parts)
+
+
+def _shared(demands: Sequence[Demand], indices: Sequence[int]) -> list[list[int]]:
+    """Groups of demands that share a pool. The first member of a group has its machine: the largest comes first."""
+
+    def order(index: int) -> tuple[object, ...]:
+        placement = demands[index].placement
+        needs = placement.requests
+        size = registry.catalog().machines[placement.machine_type].size
+        return size, placement.boot_disk_gb, needs.cpu_millis, needs.memory_bytes, needs.disk_bytes, placement.pods
+
+    groups: list[list[int]] = []
+    for index in sorted(indices, key=order, reverse=True):
+        fitting = [group for group in groups if _fits(demands[index].placement, demands[group[0]].placement)]
+        if fitting:
+            fitting[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _fits(placement: Placement, pool: Placement) -> bool:
+    machines = registry.catalog().machines
+    own, other = machines[placement.machine_type], machines[pool.machine_type]
+    if other.vcpus > SHARE_FACTOR * own.vcpus or bool(own.local_ssds) != bool(other.local_ssds):
+        return False
+    disk_gb = max(placement.boot_disk_gb, pool.boot_disk_gb)
+    return available_resources(other, disk_gb).covers(placement.requests)
+
+
+def _build(demands: Sequence[Demand]) -> list[NodePool]:
+    """The pools of demands that share: one, or one for each slice of several hosts."""
+    first = demands[0].placement
+    disk_gb = max(demand.placement.boot_disk_gb for demand in demands)
+    base = _name(first, disk_gb)
+    scarce = first.provisioning != "on-demand" or first.tpu is not None or first.gpu is not None
+    pool = NodePool(
+        name=base,
+        machine_type=first.machine_type,
+        architecture=first.architecture,
+        provisioning=first.provisioning,
+        reservation=first.reservation,
+        gpu=first.gpu,
+        tpu=first.tpu,
+        policy=first.policy,
+        boot_disk=first.boot_disk,
+        boot_disk_gb=disk_gb,
+        local_ssds=first.local_ssds,
+        zones=(first.zone,) if first.zone else (),
+        region=first.region,
+        min_nodes=0,
+        max_nodes=sum(_nodes(demand, first, disk_gb) for demand in demands),
+        location_policy="ANY" if scarce else "BALANCED",
+        taints=first.taints,
+        node_labels=_labels(first, base),
+    )
+    if not (first.tpu and first.tpu.multi_host):
+        return [pool]
+    slices = sum(demand.width * demand.placement.slices for demand in demands)
+    numbered = [f"{base}-{number}" for number in range(1, slices + 1)]
+    return [replace(pool, name=name, max_nodes=first.tpu.hosts, node_labels=_labels(first, name)) for name in numbered]
+
+
+def _nodes(demand: Demand, pool: Placement, disk_gb: int) -> int:
+    """Nodes that the jobs of a demand can fill at once. An accelerator's pod has a node to itself."""
+    pods = demand.width * demand.placement.pods
+    if demand.placement.accelerator:
+        return pods
+    room = available_resources(registry.catalog().machines[pool.machine_type], disk_gb)
+    return math.ceil(pods / room.how_often(demand.placement.requests))
+
+
+def _labels(placement: Placement, pool: str) -> dict[str, str]:
+    labels = {**placement.node_selector, MACHINE_LABEL: placement.machine_type, POOL_LABEL: pool}
+    return dict(sorted(labels.items()))
+
+
+def _name(placement: Placement, disk_gb: int) -> str:
+    """Readable start, and a hash of all that cannot change without a new pool."""
+    if placement.tpu:
+        parts = [placement.accelerator or "", placement.tpu.topology]
+    elif placement.gpu:
+        parts = [f"{placement.accelerator}-{placement.gpu.count}", placement.machine_type]
+    else:
+        parts = ["cpu", placement.machine_type]
+    if placement.provisioning != "on-demand":
+        parts.insert(1, placement.provisioning)
+    base = names.slug("-".join(parts))[:_BASE_LENGTH].rstrip("-")
+    identity = f"{_kind(placement)}|{placement.machine_type}|{placement.boot_disk}|{disk_gb}"
+    return f"{base}-{names.short_hash(identity)[:_HASH_LENGTH]}"
