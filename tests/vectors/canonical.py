@@ -34,14 +34,12 @@ def _unquoted(token: str) -> str | None:
     return words[0] if len(words) == 1 and shlex.quote(words[0]) == token else None
 
 
-def merged(defaults: Sequence[str], overrides: Sequence[str], *, carried: bool) -> list[str]:
-    """A packageable's tokens merged with a job's (rule `merging`). carried: the job's may begin with them already."""
-    if carried and defaults and list(overrides[: len(defaults)]) == list(defaults):
-        return list(overrides)
+def merged(defaults: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """A packageable's tokens merged with a job's (rule `merging`)."""
     result: list[str] = []
     placed: set[int] = set()
     for token in defaults:
-        again = [index for index, other in enumerate(overrides) if _keys(token) & _keys(other)]
+        again = [index for index, other in enumerate(overrides) if keys(token) & keys(other)]
         if not again:
             result.append(token)
         elif not placed.intersection(again):
@@ -50,7 +48,7 @@ def merged(defaults: Sequence[str], overrides: Sequence[str], *, carried: bool) 
     return [*result, *(token for index, token in enumerate(overrides) if index not in placed)]
 
 
-def _keys(token: str) -> set[str]:
+def keys(token: str) -> set[str]:
     """The flags that a token may set: `--no` before a name may be part of it."""
     match = re.fullmatch(r"--([^=]+)(=.*)?", token, re.DOTALL)
     if not match:

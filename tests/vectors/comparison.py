@@ -116,20 +116,31 @@ def _launches(vector: Mapping[str, Any], ours: ExperimentRecord) -> Iterator[str
 def _job(place: str, theirs: Mapping[str, Any], ours: JobRecord, packageables: Sequence[Any]) -> Iterator[str]:
     defaults: Mapping[str, Any] = dict(enumerate(packageables)).get(ours.packageable, {})
     yield from _same(f"{place}.full_name", theirs["full_name"], ours.full_name)
-    carried = defaults.get("spec") in _ARGS_TRAVEL_WITH_THE_EXECUTABLE
-    expected_args = canonical.merged(defaults.get("args", []), theirs["args"], carried=carried)
-    yield from _args(f"{place}.args", expected_args, ours.args)
-    yield from _same(f"{place}.env", {**_texts(defaults.get("env", {})), **_texts(theirs["env"])}, dict(ours.env))
+    yield from _job_args(f"{place}.args", theirs["args"], ours, defaults)
+    yield from _same(f"{place}.env", _texts({**defaults.get("env", {}), **theirs["env"]}), dict(ours.env))
     yield from _same(f"{place}.req", _requirements(theirs["req"], ours.req), dict(ours.req))
     yield from _same(f"{place}.tb", _tensorboard(theirs["tb"]), _tensorboard_of_ours(ours.tensorboard))
     yield from _same(f"{place}.docker_options", _docker_options(theirs["docker_options"]), ours.docker_options)
 
 
+def _job_args(place: str, theirs: Sequence[str], ours: JobRecord, packageable: Mapping[str, Any]) -> Iterator[str]:
+    """Rule `merging`: first the job's own, then the merged ones."""
+    if packageable.get("spec") in _ARGS_TRAVEL_WITH_THE_EXECUTABLE and _equal(theirs, ours.args):
+        return
+    if different := list(_args(place, theirs, ours.given)):
+        yield from different
+        return
+    kept = [token for token in packageable.get("args", []) if not canonical.keys(token) & ours.unset]
+    yield from _args(f"{place} with its packageable's", canonical.merged(kept, theirs), ours.args)
+
+
 def _requirements(text: Any, ours: Mapping[str, object]) -> object:
-    """Rule `architecture`: one that the accelerator implies is left out where we left it out."""
+    """Rules `architecture` and `service-tier`."""
     match canonical.parsed(text):
         case ("JobRequirements", dict(fields)):
             result = {name: _lower(value) if name in _ENUMS else value for name, value in fields.items()}
+            if ours.get("service_tier") == _TIER_LEFT_OUT:
+                result.setdefault("service_tier", _TIER_LEFT_OUT)
             if "architecture" not in ours and result.keys() - _NO_ACCELERATOR:
                 result.pop("architecture", None)
             return result
@@ -137,6 +148,7 @@ def _requirements(text: Any, ours: Mapping[str, object]) -> object:
             return other
 
 
+_TIER_LEFT_OUT = "prod"
 _ENUMS = {"architecture", "service_tier"}
 _NO_ACCELERATOR = _ENUMS | {"cpu", "memory", "ephemeral_storage", "location", "replicas", "num_slices"}
 
@@ -162,13 +174,15 @@ def _tensorboard_of_ours(fields: Mapping[str, object] | None) -> object:
 
 
 class _TensorboardName(str):
-    """Equal to the resource name of the TensorBoard of that display name, in whichever project and location."""
+    """Equal to the resource name of the TensorBoard of that display name, in whichever project."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
         match = (
-            re.fullmatch(r"projects/[^/]+/locations/[^/]+/tensorboards/(.+)", other) if isinstance(other, str) else None
+            re.fullmatch(r"projects/[^/]+/locations/us-central1/tensorboards/(.+)", other)
+            if isinstance(other, str)
+            else None
         )
         return match is not None and match.group(1) == str.__str__(self)
 
@@ -196,16 +210,19 @@ def _call(name: str, text: Any) -> object:
 
 
 def _args(place: str, expected: Sequence[str], got: Sequence[Arg]) -> Iterator[str]:
-    """Rule `quoting`."""
-    equal = len(expected) == len(got) and all(
-        ours in canonical.readings(theirs) for theirs, ours in zip(expected, got, strict=True)
-    )
-    if not equal:
+    if not _equal(expected, got):
         yield f"{place}: expected {list(expected)}, got {[a.shell if isinstance(a, ShellSafeArg) else a for a in got]}"
 
 
+def _equal(expected: Sequence[str], got: Sequence[Arg]) -> bool:
+    """Rule `quoting`."""
+    return len(expected) == len(got) and all(
+        ours in canonical.readings(theirs) for theirs, ours in zip(expected, got, strict=True)
+    )
+
+
 def _texts(env: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(value) for name, value in env.items()}
+    return {name: str(value) for name, value in env.items() if value is not None}
 
 
 def _same(place: str, expected: object, got: object) -> Iterator[str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.vectors import canonical
-from xmgen import names
+from xmgen import names, xm
 from xmgen.experiment import Arg, DockerOptions, Experiment, Job, JobRequirements, Local, Vertex, WorkUnit
-from xmgen.recording import RecordedUnit, Recording
+from xmgen.recording import RecordedJob, Recording
 from xmgen.xm_local.executables import PackagedExecutable
+from xmgen.xm_local.experiment import _RecordedUnit
 from xmgen.xm_local.order import in_order
 
 EXECUTORS = {"local": "Local", "kubernetes": "Kubernetes", "vertex": "Vertex"}
@@ -32,7 +35,10 @@ class PackageableRecord:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """args, env: complete. packageable: the position of its executable's, if it was packaged. req, tensorboard, docker_options: fields by name."""
+    """args, env: complete. packageable: the position of its executable's, if it was packaged.
+    given: the job's own arguments; unset: those that it took away from its executable's.
+    req, tensorboard, docker_options: fields by name.
+    """
 
     unit: str
     unit_name: str
@@ -42,6 +48,8 @@ class JobRecord:
     args: tuple[Arg, ...]
     env: Mapping[str, str]
     packageable: int | None
+    given: tuple[Arg, ...]
+    unset: frozenset[str]
     req: Mapping[str, object]
     tensorboard: Mapping[str, object] | None
     docker_options: Mapping[str, object] | None
@@ -53,23 +61,50 @@ class ExperimentRecord:
     jobs: tuple[JobRecord, ...]
 
 
-def record(recording: Recording, experiment: Experiment, root: Path) -> ExperimentRecord:
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A job's own arguments, as the script gave them. unset: those that it took away, by giving them None."""
+
+    args: tuple[Arg, ...]
+    unset: frozenset[str]
+
+
+@contextlib.contextmanager
+def noting_given() -> Iterator[dict[int, Given]]:
+    """Collects, by `id` of each RecordedJob, what an experiment of ours no longer shows: it merges."""
+    given: dict[int, Given] = {}
+    original: Any = _RecordedUnit._record
+
+    def noting(unit: Any, job: xm.Job) -> RecordedJob:
+        recorded = original(unit, job)
+        named = job.args.to_dict(kwargs_only=True)
+        given[id(recorded)] = Given(
+            args=job.args.to_argv(), unset=frozenset(name for name, value in named.items() if value is None)
+        )
+        return recorded
+
+    with mock.patch.object(_RecordedUnit, "_record", noting):
+        yield given
+
+
+def record(recording: Recording, experiment: Experiment, root: Path, given: Mapping[int, Given]) -> ExperimentRecord:
     """Paths below `root` become relative to it, and the experiment's id `<XID>`."""
     texts = {f"{root.resolve()}/": "", str(root.resolve()): ".", str(experiment.experiment_id): canonical.XID}
     packageables = tuple(_packageable(packageable, texts) for packageable in recording.packageables)
     jobs = tuple(
-        _job(unit, job, position, experiment.experiment_id, texts)
+        _job(unit, job, _position(written, recording), given[id(written)], experiment.experiment_id, texts)
         for unit, (recorded, _) in zip(experiment.units, in_order(recording.units), strict=True)
-        for job, position in zip(unit.jobs, _positions(recorded, recording), strict=True)
+        for job, written in zip(unit.jobs, recorded.jobs, strict=True)
     )
     return ExperimentRecord(packageables=packageables, jobs=jobs)
 
 
-def _positions(unit: RecordedUnit, recording: Recording) -> list[int | None]:
-    """For each of a unit's jobs the position of the packageable that its executable was made from, if it was."""
+def _position(job: RecordedJob, recording: Recording) -> int | None:
+    """The position of the packageable that the job's executable was made from, if it was."""
+    if not isinstance(job.executable, PackagedExecutable):
+        return None
     specs = [id(packageable.executable_spec) for packageable in recording.packageables]
-    used = [id(job.executable.spec) if isinstance(job.executable, PackagedExecutable) else None for job in unit.jobs]
-    return [specs.index(spec) if spec in specs else None for spec in used]
+    return specs.index(id(job.executable.spec))
 
 
 def _packageable(packageable: Any, texts: Mapping[str, str]) -> PackageableRecord:
@@ -95,7 +130,14 @@ def _json(value: object) -> object:
     return repr(value)
 
 
-def _job(unit: WorkUnit, job: Job, packageable: int | None, xid: int, texts: Mapping[str, str]) -> JobRecord:
+def _job(
+    unit: WorkUnit,
+    job: Job,
+    packageable: int | None,
+    given: Given,
+    xid: int,
+    texts: Mapping[str, str],
+) -> JobRecord:
     executor = job.executor
     return JobRecord(
         unit=UNITS[unit.role],
@@ -106,6 +148,8 @@ def _job(unit: WorkUnit, job: Job, packageable: int | None, xid: int, texts: Map
         args=canonical.replaced(job.args, texts),
         env=canonical.replaced(dict(job.env), texts),
         packageable=packageable,
+        given=canonical.replaced(given.args, texts),
+        unset=given.unset,
         req=requirements(executor.requirements),
         tensorboard=canonical.replaced(_tensorboard(executor), texts),
         docker_options=_docker_options(executor.docker_options) if isinstance(executor, Local) else None,

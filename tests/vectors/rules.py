@@ -7,13 +7,15 @@ RULES = {
         read back as the one text that XManager writes that way; what it cannot have quoted is taken as it stands.""",
     "merging": """XManager keeps a packageable's args and env apart from the job's (it bakes them into the image); ours
         are merged with the job's: an override keeps the first position, env values are strings. Where its executable
-        carries the packageable's args to the job, the job's may already begin with them.""",
+        carries the packageable's args to the job, the job's may already be the merged ones. What a job sets to
+        None is taken away from what the packageable gave it.""",
     "experiment-id": """<XID> is XManager's clock in milliseconds and our stable number. The clock also stands unmarked
         where the recording missed it: one number of 13 digits, the same throughout a file.""",
     "temporary-folder": """<TMP> is a folder outside the example that was made while the script ran, or its name.""",
     "tensorboard": """XManager asks the cloud for `projects/…/tensorboards/NAME`; ours is a reference to NAME.""",
     "architecture": """XManager (since 0.8.5) notes the CPU architecture that an accelerator implies; ours notes only
         what the user asked for.""",
+    "service-tier": """XManager does not print `PROD`, its default; ours notes it when the user asked for it.""",
     "docker-options": """An option that was left out is None in XManager's and empty in ours.""",
     "units": """What one work unit launches in several calls, or per executor, is one unit of ours: jobs are compared
         per executor, in order.""",

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 from tests.vectors import comparison, records
 from tests.vectors.invocation import Invocation, invocation
@@ -29,7 +29,7 @@ def run(vectors: Path, source: Path, *, others: bool = False) -> bool:
     if not files:
         print(f"FAIL {vectors}: no vectors there")
         return False
-    with _copy(source) as root:
+    with copied(source) as root:
         results = [_report(file.stem, _compare(file, root)) for file in files]
         if others:
             compared = {file.stem for file in files}
@@ -40,7 +40,7 @@ def run(vectors: Path, source: Path, *, others: bool = False) -> bool:
 
 
 @contextlib.contextmanager
-def _copy(source: Path) -> Iterator[Path]:
+def copied(source: Path) -> Iterator[Path]:
     """The examples in a folder of their own: a script may make the compile write beside them."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
@@ -75,16 +75,16 @@ def _compare(file: Path, source: Path) -> list[str]:
 
 def record(script: Path, root: Path, how: Invocation) -> records.ExperimentRecord:
     """What we record when the script is run in that way."""
-    recorded, experiment = _experiment(script, root, how)
-    return records.record(recorded, experiment, root)
+    with records.noting_given() as given:
+        recorded, experiment = _experiment(script, root, how)
+        return records.record(recorded, experiment, root, given)
 
 
 def _experiment(script: Path, root: Path, how: Invocation) -> tuple[recording.Recording, Experiment]:
     stack = names.stack_name(script.parent.name)
-    with _environment(how.env):
+    with mock.patch.dict(os.environ, how.env):
         recorded = xmanager.record(script, root=root, stack=stack, flags=how.flags)
-    experiment = recording.to_experiment(recorded, stack=stack, source=script.relative_to(root).as_posix())
-    return recorded, experiment
+    return recorded, recording.to_experiment(recorded, stack=stack, source=script.relative_to(root).as_posix())
 
 
 def _report_other(script: Path, root: Path) -> bool:
@@ -105,15 +105,3 @@ _FLAGS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
 }
 # Trials that are chosen while the experiment runs: docs/xmanager.md.
 _REFUSED = {"vizier"}
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    saved: dict[str, Any] = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            os.environ.pop(name, None)
-        os.environ.update(saved)
