@@ -25,8 +25,12 @@ def program(folder: Path, text: str) -> Path:
     return file
 
 
-def versioned(folder: Path, version: str = "v3.274.1") -> Path:
-    return program(folder, f"print({version!r})")
+def versioned(folder: Path, version: str = "v3.274.1", *, host: bool = True) -> Path:
+    """A CLI of this version, with its Python language host or without."""
+    executable = program(folder, f"print({version!r})")
+    if host:
+        executable.with_name("pulumi-language-python").touch(mode=0o755)
+    return executable
 
 
 @pytest.fixture
@@ -92,6 +96,22 @@ def test_an_old_one_is_refused(project: Project, version: str, good: bool) -> No
     else:
         with pytest.raises(OperationError, match=f"Pulumi {version} is too old"):
             cli.find(project)
+
+
+def test_one_without_its_language_host_is_refused(project: Project) -> None:
+    versioned(project.tools / "bin", host=False)
+    with pytest.raises(OperationError, match="Python language host is not installed"):
+        cli.find(project)
+
+
+@pytest.mark.parametrize(("version", "host"), [("v3.206.9", True), ("v3.274.1", False)])
+def test_an_unusable_one_on_path_gives_way_to_one_that_tools_built(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, host: bool
+) -> None:
+    versioned(tmp_path / "bin", version, host=host)
+    executable = versioned(project.tools / "bin")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin")
+    assert cli.find(project).executable == executable
 
 
 def test_the_command_for_a_shell_is_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

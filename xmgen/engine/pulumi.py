@@ -148,35 +148,27 @@ def forwarded_signals(operation: Operation, when_interrupted: Callable[[], None]
 
 
 def find(project: Project) -> Pulumi:
-    """The Pulumi CLI: on PATH, else one that `tools/` built, else where Pulumi's installer puts it.
+    """The first usable Pulumi CLI: on PATH, one that `tools/` built, where Pulumi's installer puts it.
 
-    Raises OperationError when there is none or it is too old.
+    Raises OperationError when there is none, with what is wrong with the first.
     """
     path = os.environ.get("PATH", os.defpath)
-    # The language host runs the `python3` on PATH, and it must be the one that has xmgen.
-    first = [] if _same_python(path) else [Path(sys.executable).parent]
-    executable = shutil.which("pulumi", path=path)
-    elsewhere = None if executable else _elsewhere(project)
-    if elsewhere:
-        executable = str(elsewhere / "pulumi")
-        first.append(elsewhere)
-    if executable is None:
-        raise OperationError(
-            Problem(
-                "the Pulumi CLI is not installed",
-                hint="`make quickstart` in xmgen's checkout installs or builds it; "
-                "https://www.pulumi.com/docs/install/ says how to get it otherwise",
-            )
-        )
-    overrides: dict[str, str] = {}
-    if first:
-        overrides["PATH"] = os.pathsep.join([*(str(folder) for folder in first), path])
-    # A user's own installation keeps its plugins and logins in the user's own folder; ours must not touch those.
-    if elsewhere and elsewhere.parent.name == TOOLS and not os.environ.get("PULUMI_HOME"):
-        overrides["PULUMI_HOME"] = str(elsewhere.parent / "pulumi-home")
-    pulumi = Pulumi(project=project, executable=Path(executable), overrides=overrides)
-    _check_version(pulumi)
-    return pulumi
+    problems: list[Problem] = []
+    for elsewhere in (None, *_elsewhere(project)):
+        executable = shutil.which("pulumi", path=path if elsewhere is None else str(elsewhere))
+        if executable is None:
+            continue
+        pulumi = Pulumi(project=project, executable=Path(executable), overrides=_overrides(path, elsewhere))
+        problem = _unusable(pulumi)
+        if problem is None:
+            return pulumi
+        problems.append(problem)
+    missing = Problem(
+        "the Pulumi CLI is not installed",
+        hint="`make quickstart` in xmgen's checkout installs or builds it; "
+        "https://www.pulumi.com/docs/install/ says how to get it otherwise",
+    )
+    raise OperationError(problems[0] if problems else missing)
 
 
 def failure(command: str, output: str) -> Problem:
@@ -189,11 +181,25 @@ def failure(command: str, output: str) -> Problem:
     return Problem(f"{command} failed: {text}", hint=hint)
 
 
-def _elsewhere(project: Project) -> Path | None:
-    """The folder, not on PATH, that holds the CLI: one that `tools/` built, or the installer's."""
+def _elsewhere(project: Project) -> list[Path]:
+    """The folders, besides those on PATH, that may hold the CLI: those `tools/` builds into, and the installer's."""
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    folders = (project.tools / "bin", CHECKOUT / TOOLS / "bin", home / "bin")
-    return next((folder for folder in folders if shutil.which("pulumi", path=str(folder))), None)
+    return [project.tools / "bin", CHECKOUT / TOOLS / "bin", home / "bin"]
+
+
+def _overrides(path: str, elsewhere: Path | None) -> dict[str, str]:
+    """What the environment of a CLI in `elsewhere` (None: on PATH) needs."""
+    # The language host runs the `python3` on PATH, and it must be the one that has xmgen.
+    first = [] if _same_python(path) else [Path(sys.executable).parent]
+    if elsewhere is not None:
+        first.append(elsewhere)
+    overrides: dict[str, str] = {}
+    if first:
+        overrides["PATH"] = os.pathsep.join([*(str(folder) for folder in first), path])
+    # A user's own installation keeps its plugins and logins in the user's own folder; ours must not touch those.
+    if elsewhere is not None and elsewhere.parent.name == TOOLS and not os.environ.get("PULUMI_HOME"):
+        overrides["PULUMI_HOME"] = str(elsewhere.parent / "pulumi-home")
+    return overrides
 
 
 def _same_python(path: str) -> bool:
@@ -201,19 +207,27 @@ def _same_python(path: str) -> bool:
     return found is not None and Path(found).parent == Path(sys.executable).parent
 
 
-def _check_version(pulumi: Pulumi) -> None:
+def _unusable(pulumi: Pulumi) -> Problem | None:
+    """Why it cannot be used, as tools/get_pulumi.py sees it too: too old, or without its Python language host."""
     text = pulumi.run("version").strip()
     match = re.match(r"v?(\d+)\.(\d+)", text)
     # A development build has no number; whoever builds one knows what it is.
     if match and (int(match[1]), int(match[2])) < MINIMUM_VERSION:
         wanted = ".".join(str(part) for part in MINIMUM_VERSION)
-        raise OperationError(
-            Problem(
-                f"Pulumi {text} is too old",
-                where=str(pulumi.executable),
-                hint=f"at least {wanted} is needed; https://www.pulumi.com/docs/install/",
-            )
+        return Problem(
+            f"Pulumi {text} is too old",
+            where=str(pulumi.executable),
+            hint=f"at least {wanted} is needed; https://www.pulumi.com/docs/install/",
         )
+    # The engine looks for it on PATH and beside itself.
+    path = f"{pulumi.environment().get('PATH', os.defpath)}{os.pathsep}{pulumi.executable.resolve().parent}"
+    if shutil.which("pulumi-language-python", path=path) is None:
+        return Problem(
+            "Pulumi's Python language host is not installed",
+            where=str(pulumi.executable),
+            hint="the official package has both; https://www.pulumi.com/docs/install/",
+        )
+    return None
 
 
 def _event(line: str) -> Event | None:
