@@ -15,7 +15,7 @@ from xmgen.provider.settings import Runner, Settings
 from xmgen.provider.unit import Packaged
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
 
-_INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath")
+_INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath", "exclude")
 
 
 class ExecutableResource:
@@ -96,16 +96,20 @@ class ExecutableResource:
         def text(key: str) -> str:
             return str(inputs.get(key) or "")
 
+        def words(key: str) -> tuple[str, ...]:
+            return tuple(str(word) for word in cast("list[Value]", inputs.get(key) or []))
+
         packaged = Packaged(
             name=request.urn.name,
             runner="process",
             image=text("image"),
             directory=text("directory"),
             digest=text("digest"),
-            command=tuple(str(word) for word in cast("list[Value]", inputs.get("command") or [])),
+            command=words("command"),
             working_directory=text("workingDirectory"),
             dockerfile=text("dockerfile"),
             context_path=text("contextPath"),
+            exclude=words("exclude"),
         )
         if packaged.dockerfile:
             packaged = replace(packaged, image=self._tag(packaged))
@@ -149,9 +153,9 @@ def _malformed(news: Properties) -> dict[str, Problem]:
         value = inputs.get(key)
         if value is None or value == UNKNOWN:
             continue
-        if key == "command":
+        if key in ("command", "exclude"):
             if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-                problems[key] = Problem("must be a list of texts, the program first")
+                problems[key] = Problem("must be a list of texts that is not empty")
         elif not isinstance(value, str) or not value:
             problems[key] = Problem("must be a text that is not empty")
     if inputs.get("image") and (inputs.get("dockerfile") or inputs.get("directory")):

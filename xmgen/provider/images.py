@@ -44,7 +44,7 @@ def check_code(root: Path, packaged: Packaged, stack: str) -> None:
     if not packaged.directory or not packaged.digest:
         return
     try:
-        current = sources.digest(root / packaged.directory)
+        current = sources.digest(root / packaged.directory, packaged.exclude)
     except InputError as error:
         raise OperationError(*error.problems) from None
     if current != packaged.digest:
@@ -156,7 +156,7 @@ def _context(root: Path, packaged: Packaged) -> io.BytesIO:
     folder = root / packaged.directory
     result = io.BytesIO()
     with tarfile.open(fileobj=result, mode="w") as archive:
-        for name in sources.files(folder):
+        for name in sources.files(folder, packaged.exclude):
             archive.add(folder / name, f"{packaged.context_path}/{name}".lstrip("/"), recursive=False, filter=_as_root)
         content = (root / packaged.dockerfile).read_bytes()
         member = tarfile.TarInfo(_DOCKERFILE)

@@ -29,6 +29,7 @@ class Executable(pulumi.CustomResource):
         dockerfile: str | None = None,
         image: str | None = None,
         context_path: str | None = None,
+        exclude: Sequence[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Paths are relative to the folder of Pulumi.yaml.
@@ -40,6 +41,7 @@ class Executable(pulumi.CustomResource):
         dockerfile:        the Dockerfile to build.
         image:             a prebuilt image, instead of the above.
         context_path:      the folder of the build context that holds the code; absent for its top.
+        exclude:           files of `directory` that are not its code, relative to it, such as the launch script.
         """
         inputs = {
             "directory": directory,
@@ -49,6 +51,7 @@ class Executable(pulumi.CustomResource):
             "dockerfile": dockerfile,
             "image": image,
             "contextPath": context_path,
+            "exclude": exclude,
         }
         super().__init__("xmgen:local:Executable", name, _given(inputs, ("runner", "imageId", "packaged")), opts)
 

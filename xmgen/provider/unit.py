@@ -29,6 +29,7 @@ class Packaged:
     working_directory: str = ""
     dockerfile: str = ""
     context_path: str = ""
+    exclude: tuple[str, ...] = ()
 
     def wire(self) -> Properties:
         return {key: value for key, value in self._all().items() if value}
@@ -44,6 +45,7 @@ class Packaged:
             "workingDirectory": self.working_directory,
             "dockerfile": self.dockerfile,
             "contextPath": self.context_path,
+            "exclude": list[Value](self.exclude),
         }
 
 
@@ -173,6 +175,7 @@ def packaged(reader: _Reader) -> Packaged:
         working_directory=reader.text("workingDirectory", ""),
         dockerfile=reader.text("dockerfile", ""),
         context_path=reader.text("contextPath", ""),
+        exclude=tuple(arg for arg in reader.arguments("exclude") if isinstance(arg, str)),
     )
     reader.no_more()
     return result
