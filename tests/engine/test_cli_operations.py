@@ -1,0 +1,335 @@
+"""up, status, logs, preview and destroy, as a user types them, on the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.harness import ROOT, until
+from xmgen import init
+
+pytestmark = pytest.mark.engine
+
+TRAIN = """\
+import argparse, json, os, sys, time
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=int)
+args = parser.parse_args()
+
+here = Path(os.environ["XMGEN_OUTPUT_DIR"])
+project = Path(__file__).parents[1]
+with (project / "marks").open("a") as marks:
+    marks.write(f"{args.rate}\\n")
+print(f"training with {args.rate}", flush=True)
+while (project / f"hold-{args.rate}").exists():
+    time.sleep(0.02)
+if (project / f"fail-{args.rate}").exists():
+    print("it went wrong")
+    sys.exit(3)
+(here / "metrics.json").write_text(json.dumps({"loss": args.rate / 10}))
+"""
+
+EXPERIMENT = """\
+title: Rates
+executables:
+  train: {kind: python_container, path: ., entrypoint: {module_name: train}}
+work_units:
+  train:
+    job: {executable: train, executor: {kind: local}}
+    sweep: {grid: {args: {rate: [1, 2, 3]}}}
+"""
+
+
+class User:
+    """Types commands in a project of their own; is logged in nowhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        init.init(self.root)
+        (self.root / "rates").mkdir()
+        (self.root / "rates" / "train.py").write_text(TRAIN)
+        (self.root / "rates" / "experiment.yaml").write_text(EXPERIMENT)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PULUMI", "XMGEN"))}
+        self.env = {
+            **kept,
+            "HOME": str(folder / "home"),
+            "PULUMI_HOME": str(folder / "home" / ".pulumi"),
+            "XDG_RUNTIME_DIR": str(folder / "runtime"),
+            "PATH": f"{Path(sys.executable).parent}:{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}",
+        }
+        (folder / "runtime").mkdir(mode=0o700)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [Path(sys.executable).parent / "xmgen", *arguments],
+            cwd=self.root,
+            env=self.env,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """Standard output."""
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == code, out + err
+        self.errors = err
+        return out
+
+    def events(self, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.run(*arguments, "--json", code=code).splitlines()]
+
+    def up(self, code: int = 0) -> dict[str, str]:
+        """Status by rate."""
+        result = self.events("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3", code=code)[-1]
+        return {unit["arguments"]["rate"]: unit["status"] for unit in result["units"]}
+
+    def marks(self) -> list[str]:
+        """The rates of the trials that ran, in order."""
+        file = self.root / "marks"
+        return file.read_text().split() if file.exists() else []
+
+    def lock(self) -> dict[str, Any]:
+        """The lock of the engine that is at work."""
+        locks = self.root / ".xmgen" / "backend" / ".pulumi" / "locks" / "organization" / "experiments" / "rates"
+        until(lambda: list(locks.glob("*.json")), "the stack is locked")
+        return json.loads(next(locks.glob("*.json")).read_text())
+
+    def hold(self, rate: int) -> Path:
+        """Makes a trial run until the file is removed."""
+        file = self.root / f"hold-{rate}"
+        file.touch()
+        return file
+
+    def trials(self) -> list[bytes]:
+        """The command lines of the trials that run."""
+        found: list[bytes] = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (entry / "cmdline").read_bytes()
+                if b"--rate=" in line and str(self.root).encode() in (entry / "environ").read_bytes():
+                    found.append(line)
+            except OSError:
+                continue
+        return found
+
+
+def read_finished(process: subprocess.Popen[str], count: int) -> None:
+    """Reads what `up` prints until it has reported so many finished trials."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        count -= line.startswith("finished ")
+        if not count:
+            return
+    pytest.fail("it ended before")
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    return User(tmp_path)
+
+
+ALL_FINISHED = {"1": "finished", "2": "finished", "3": "finished"}
+
+
+def test_from_a_source_to_results_and_back_to_nothing(user: User) -> None:
+    text = user.run("up", "rates/experiment.yaml", "--runner", "process")
+    assert "\x1b" not in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["#", "unit", "rate", "status", "loss", "seconds"] in lines
+    rows = [line for line in lines if line and line[0] in ("1", "2", "3")]
+    assert [(row[2], row[3], row[4]) for row in rows] == [
+        ("1", "finished", "0.1"),
+        ("2", "finished", "0.2"),
+        ("3", "finished", "0.3"),
+    ]
+    assert sorted(user.marks()) == ["1", "2", "3"]
+
+    status = json.loads(user.run("status", "rates", "--json"))
+    assert status["active"] is False
+    first = status["units"][0]
+    assert {key: first[key] for key in ("arguments", "status", "exitCode", "metrics", "reasons")} == {
+        "arguments": {"rate": "1"},
+        "status": "finished",
+        "exitCode": 0,
+        "metrics": {"loss": 0.1},
+        "reasons": [],
+    }
+    assert (user.root / first["outputPath"] / "metrics.json").is_file()
+    assert user.run("logs", "rates", "2") == "training with 2\n"
+    assert user.run("logs", "rates", first["unit"]) == "training with 1\n"
+    assert user.run("logs", "rates").count("==> ") == 3
+
+    # The command that is printed does the same, here: nothing.
+    command = next(line for line in text.splitlines() if "pulumi up" in line)
+    plain = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=user.root, env=user.env, capture_output=True, text=True, check=True
+    )
+    assert "5 unchanged" in plain.stdout
+    assert user.up() == ALL_FINISHED
+    assert sorted(user.marks()) == ["1", "2", "3"]
+
+    text = user.run("destroy", "rates")
+    assert "rates: 5 resources removed." in text
+    assert "Kept: what 3 trials wrote, below .xmgen/rates/runs." in text
+    assert (user.root / first["outputPath"] / "metrics.json").is_file()
+    result = user.events("destroy", "rates", "--no-keep-outputs", "--remove")[-1]
+    assert (result["removed"], result["keptOutputs"]) == (True, [])
+    assert not (user.root / ".xmgen" / "rates").exists()
+    user.run("destroy", "rates", code=2)
+    assert "the backend has no stack 'rates'" in user.errors
+
+
+def test_a_failed_trial_is_reported_and_it_alone_runs_again(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    (user.root / "fail-2").touch()
+    text = user.run("up", "rates", "--runner", "process", code=1)
+    assert "rates: 2 finished, 1 failed. `xmgen up rates` runs again what did not finish." in text
+    report = text[text.index(" failed\n") :]
+    assert "exit code 3" in report
+    assert "    training with 2\n    it went wrong\n" in report
+    assert "train.log" in report
+
+    status = json.loads(user.run("status", "rates", "--json"))
+    assert [unit["status"] for unit in status["units"]] == ["finished", "failed", "finished"]
+    (user.root / "fail-2").unlink()
+    assert user.up() == ALL_FINISHED
+    assert sorted(user.marks()) == ["1", "2", "2", "3"]
+
+
+def test_preview_says_what_up_would_do_and_runs_nothing(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    result = user.events("preview", "rates")[-1]
+    assert (result["result"], result["changes"]) == ("succeeded", {"create": 5})
+    assert [step["operation"] for step in result["steps"]] == ["create"] * 5
+    assert user.marks() == []
+    user.up()
+    assert "nothing to do; 5 unchanged" in user.run("preview", "rates")
+
+
+def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    hold = user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    read_finished(process, 2)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Stopping: " in out
+    assert "rates: interrupted; " in out
+    assert user.trials() == []
+    status = json.loads(user.run("status", "rates", "--json"))
+    assert [unit["status"] for unit in status["units"]][::2] == ["finished", "finished"]
+    assert status["units"][1]["status"] in ("failed", "stopped", "waiting")
+
+    hold.unlink()
+    assert user.up() == ALL_FINISHED
+    assert sorted(user.marks()) == ["1", "2", "2", "3"]
+
+
+def test_after_a_kill_the_next_up_needs_nobody(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    hold = user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
+    status = json.loads(user.run("status", "rates", "--json"))
+    assert (status["active"], status["units"][1]["status"]) == (True, "running")
+    # Somebody else's `up` does not disturb it.
+    user.run("up", "rates", code=1)
+    assert f"process {user.lock()['pid']} is working on the stack" in user.errors
+
+    os.kill(user.lock()["pid"], signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    until(lambda: not user.trials(), "the trial is stopped")
+    status = json.loads(user.run("status", "rates", "--json"))
+    assert (status["active"], status["units"][1]["status"]) == (False, "stopped")
+
+    hold.unlink()
+    out = user.run("up", "rates")
+    assert "Removed the lock of an operation that was killed." in out
+    assert "Took up 1 operation that a kill had interrupted." in out
+    assert "3 finished" in out
+    assert sorted(user.marks()) == ["1", "2", "2", "3"]
+    assert "Took up" not in user.run("up", "rates")
+
+
+def test_destroy_after_a_kill_leaves_nothing(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
+    os.kill(user.lock()["pid"], signal.SIGKILL)
+    process.communicate(timeout=60)
+    until(lambda: not user.trials(), "the trial is stopped")
+    user.run("destroy", "rates", "--no-keep-outputs")
+    assert not (user.root / ".xmgen" / "rates").exists()
+
+
+def test_secrets_need_a_passphrase(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    state = (user.root / ".xmgen" / "backend").as_uri()
+    (user.root / ".xmgen" / "backend").mkdir(parents=True)
+    env = {**user.env, "PULUMI_BACKEND_URL": state, "PULUMI_CONFIG_PASSPHRASE": "correct horse"}
+    for command in ("stack init rates", "config set --stack rates --secret experiments:key value"):
+        subprocess.run(["pulumi", *command.split()], cwd=user.root, env=env, check=True, capture_output=True)
+    user.run("up", "rates", code=2)
+    assert "stacks/Pulumi.rates.yaml: the stack's settings hold secrets" in user.errors
+    assert user.marks() == []
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "wrong"
+    user.run("up", "rates", code=1)
+    assert "incorrect passphrase" in user.errors
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    assert user.up() == ALL_FINISHED
+
+
+def test_on_a_terminal_it_asks_first_and_shows_what_runs(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    assert terminal(user, "n\n")[0] == 1
+    assert user.marks() == []
+    code, shown = terminal(user, "y\n")
+    assert code == 0
+    assert "Run 3 work units of rates?" in shown
+    assert "finished" in shown
+    assert "\x1b[" in shown
+
+
+def terminal(user: User, answer: str) -> tuple[int, str]:
+    """Exit code and output of `xmgen up` on a terminal, where the answer is typed."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(user.root)
+        xmgen = Path(sys.executable).parent / "xmgen"
+        os.execve(xmgen, ["xmgen", "up", "rates", "--runner", "process"], {**user.env, "TERM": "xterm"})
+    os.write(master, answer.encode())
+    shown = b""
+    while True:
+        try:
+            shown += os.read(master, 4096)
+        except OSError:
+            break
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
+def test_a_stack_that_is_not_compiled_is_a_clear_error_of_the_program(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    state = (user.root / ".xmgen" / "backend").as_uri()
+    (user.root / ".xmgen" / "backend").mkdir(parents=True)
+    env = {**user.env, "PULUMI_BACKEND_URL": state, "PULUMI_CONFIG_PASSPHRASE": ""}
+    subprocess.run(["pulumi", "stack", "init", "other"], cwd=user.root, env=env, check=True, capture_output=True)
+    done = subprocess.run(["pulumi", "preview"], cwd=user.root, env=env, capture_output=True, text=True)
+    assert "no experiment is compiled for the stack 'other'" in done.stdout
+    assert "compiled are rates" in done.stdout
+    assert "Traceback" not in done.stdout
