@@ -67,8 +67,9 @@ def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | N
     if entry is None:
         return unit
     if entry.state == "running":
-        # A journal cannot tell that its attempt was killed; that nobody works on the stack can.
-        return replace(unit, status="stopped" if active is False else "running", reasons=())
+        # A journal cannot tell that its attempt was killed; that nobody works on the stack can. What the state says
+        # is of an earlier attempt.
+        return Trial(name=unit.name, arguments=unit.arguments, status="stopped" if active is False else "running")
     if unit.status == "waiting" and entry.outputs is not None:
         known = trials.trial(unit.name, unit.arguments, {"outputs": entry.outputs})
         return replace(known, status="finished" if entry.state == "succeeded" else "failed")
