@@ -38,8 +38,7 @@ def wanted(service_tier: str | None, reservation: str | None) -> tuple[Provision
     """The ways to get machines that a tier allows, the preferred one first."""
     key = (service_tier or "prod").lower().replace("_", "-")
     if key not in _TIERS:
-        known = ["PROD", "BATCH", "FREEBIE", *_TIERS]
-        return Problem(f"unknown service tier {service_tier!r}", hint=did_you_mean(key, known))
+        return Problem(f"unknown service tier {service_tier!r}", hint=did_you_mean(key, _TIERS))
     if key == "reservation" and not reservation:
         return Problem("the service tier reservation needs the name of a reservation")
     return ("reservation", *_TIERS[key]) if key == "prod" and reservation else _TIERS[key]
