@@ -8,6 +8,7 @@ tests/conftest.py.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -52,9 +53,7 @@ def main() -> int:
             if steps[-1].passed:
                 steps += [run("engine tests", ENGINE), run("docker tests", DOCKER)]
     finally:
-        if setup.poll() is None:
-            os.killpg(setup.pid, signal.SIGTERM)
-            setup.wait()
+        end(setup)
     print("\n==> Summary")
     for step in steps:
         print(f"{'passed' if step.passed else 'FAILED'}  {step.seconds:6.0f} s  {step.name}")
@@ -92,6 +91,17 @@ def finish(setup: subprocess.Popen[bytes], started: float) -> Step:
             if ended:
                 return Step("set-up", setup.returncode == 0, time.monotonic() - started)
             time.sleep(0.5)
+
+
+def end(setup: subprocess.Popen[bytes]) -> None:
+    """Stop the set-up, compilers and all, if it is still at work."""
+    if setup.poll() is None:
+        os.killpg(setup.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            setup.wait(10)
+        # Whatever of its group takes no notice.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(setup.pid, signal.SIGKILL)
 
 
 def run(name: str, command: list[str]) -> Step:
