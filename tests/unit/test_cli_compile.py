@@ -64,6 +64,23 @@ def test_check_is_green_until_the_source_changes(project: Path) -> None:
     run("check", "first")
 
 
+def test_a_trial_more_is_no_changed_code(project: Path) -> None:
+    run("compile", SOURCE)
+    lock = project / "stacks" / "first" / "experiment.lock.json"
+    before = lock.read_text().splitlines()
+    source = project / SOURCE
+    source.write_text(source.read_text().replace("[100, 400]", "[100, 400, 900]"))
+    run("compile", SOURCE)
+    executable = next(line for line in before if '"digest"' in line)
+    assert executable in lock.read_text().splitlines()
+
+
+def test_an_experiment_that_the_code_reads_is_code(project: Path) -> None:
+    (project / "first" / "train.py").write_text("open('experiment.yaml')\n")
+    run("compile", SOURCE)
+    assert '"exclude": []' in (project / "stacks" / "first" / "experiment.lock.json").read_text()
+
+
 def test_changed_code_is_stale_too(project: Path) -> None:
     run("compile", SOURCE)
     (project / "first" / "train.py").write_text("print()\n")

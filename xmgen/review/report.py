@@ -66,15 +66,17 @@ def _unit_table(units: Sequence[UnitChange]) -> str:
 
 
 def _resource_list(resources: Sequence[ResourceChange]) -> str:
-    counts = Counter((resource.type, resource.change) for resource in resources)
-    lines = ["Resources:", ""]
-    lines += [f"- {code_span(kind)}: {count} {change}" for (kind, change), count in counts.items()]
-    # Units are listed above; of other resources the names matter too.
-    named = [resource for resource in resources if resource.type != RUN_TYPE]
-    for resource in named[:ROWS]:
+    """Every resource by name, but work units, which are listed already, by their number."""
+    counts = Counter(resource.change for resource in resources if resource.type == RUN_TYPE)
+    lines = [f"- {code_span(RUN_TYPE)}: {count} {change}" for change, count in counts.items()]
+    others = [resource for resource in resources if resource.type != RUN_TYPE]
+    for resource in others[:ROWS]:
         properties = ", ".join(code_span(name) for name in resource.properties)
-        lines.append(f"  - {resource.change} {code_span(resource.name)}{f': {properties}' if properties else ''}")
-    return "\n".join(lines)
+        which = f" ({properties})" if properties else ""
+        lines.append(f"- {code_span(resource.type)} {code_span(resource.name)}: {resource.change}{which}")
+    if len(others) > ROWS:
+        lines.append(f"- … and {len(others) - ROWS:,} more")
+    return "\n".join(["Resources:", "", *lines])
 
 
 def _reason(reason: Reason) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
@@ -16,7 +15,7 @@ from xmgen.frontends.spec.values import Arg, Item, Shell
 
 def experiment(spec: model.Spec, *, root: Path, stack: str, source: str) -> ir.Experiment:
     """Paths in `spec` are relative to `root` already."""
-    executables = {name: _executable(name, each, root) for name, each in spec.executables.items()}
+    executables = {name: _executable(name, each, root, source) for name, each in spec.executables.items()}
     return ir.Experiment(
         title=spec.title,
         stack=stack,
@@ -27,10 +26,12 @@ def experiment(spec: model.Spec, *, root: Path, stack: str, source: str) -> ir.E
     )
 
 
-def _executable(name: str, spec: model.Executable, root: Path) -> ir.Executable:
-    digest = functools.partial(_digest, root)
+def _executable(name: str, spec: model.Executable, root: Path, source: str) -> ir.Executable:
     match spec:
         case model.PythonContainer():
+            exclude = _exclude(
+                root, spec.path, source, [*(spec.entrypoint.commands or ()), *(spec.docker_instructions or ())]
+            )
             entrypoint = (
                 ir.CommandList(tuple(spec.entrypoint.commands))
                 if spec.entrypoint.commands
@@ -40,7 +41,8 @@ def _executable(name: str, spec: model.Executable, root: Path) -> ir.Executable:
                 name=name,
                 path=spec.path,
                 entrypoint=entrypoint,
-                digest=digest(spec.path),
+                digest=sources.digest(root / spec.path, exclude),
+                exclude=exclude,
                 requirements="requirements.txt" in sources.files(root / spec.path),
                 base_image=spec.base_image,
                 docker_instructions=None if spec.docker_instructions is None else tuple(spec.docker_instructions),
@@ -48,23 +50,49 @@ def _executable(name: str, spec: model.Executable, root: Path) -> ir.Executable:
                 push_image_tag=spec.push_image_tag,
             )
         case model.Dockerfile():
+            dockerfile = spec.dockerfile or (Path(spec.path) / "Dockerfile").as_posix()
+            exclude = _exclude(root, spec.path, source, [_text(root / dockerfile)])
             return ir.Dockerfile(
                 name=name,
                 path=spec.path,
-                dockerfile=spec.dockerfile or (Path(spec.path) / "Dockerfile").as_posix(),
-                digest=digest(spec.path),
+                dockerfile=dockerfile,
+                digest=sources.digest(root / spec.path, exclude),
+                exclude=exclude,
                 push_image_tag=spec.push_image_tag,
             )
         case model.Container():
             return ir.Container(name=name, image=spec.image_path, push_image_tag=spec.push_image_tag)
         case model.Binary():
-            return ir.Binary(name=name, path=spec.path, digest=digest(spec.path), dependencies=tuple(spec.dependencies))
+            return ir.Binary(
+                name=name,
+                path=spec.path,
+                digest=sources.digest(root / spec.path),
+                dependencies=tuple(spec.dependencies),
+            )
         case _:
             assert_never(spec)
 
 
-def _digest(root: Path, path: str) -> str:
-    return sources.digest(root / path)
+def _exclude(root: Path, folder: str, source: str, starts: Sequence[str]) -> tuple[str, ...]:
+    """The experiment's own file, where it lies in the folder of the code: a trial more in it is no changed code.
+
+    Not when something reads it. starts: texts that say what is started; the folder's modules may name it, too.
+    """
+    file = Path(source)
+    if not file.is_relative_to(folder):
+        return ()
+    modules = (root / folder / name for name in sources.files(root / folder) if name.endswith(".py"))
+    if any(file.name in text for text in (*starts, *map(_text, modules))):
+        return ()
+    return (file.relative_to(folder).as_posix(),)
+
+
+def _text(path: Path) -> str:
+    """Of a file that may be none; what is wrong with it others report."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _units(spec: model.Spec) -> Iterator[ir.WorkUnit]:
