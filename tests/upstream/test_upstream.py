@@ -1,7 +1,7 @@
 """XManager's own unit tests of its launch API, run against ours.
 
-They come with its package, which `make test` unpacks into `.tools/upstream`. Each file is loaded with `xmanager` meaning
-xmgen; `expected.py` says which tests are not to pass, and why.
+They come with its package, which `make test` unpacks into `.tools/upstream`. Each file is loaded with `xmanager`
+meaning xmgen; `expected.py` says which tests are not to pass, and why.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ PARAMETERS = list(_parameters())
 def test_all_of_xmanagers_tests_are_there():
     assert len(PARAMETERS) == HOW_MANY, f"unpack xmanager 0.8.5.post1 into {UPSTREAM.parent}: `make test` does"
     assert set(NOT_TO_PASS) <= {parameter.id for parameter in PARAMETERS}
+
+
+@pytest.mark.parametrize("name", NOT_TO_PASS)
+def test_the_documentation_says_what_is_not_to_pass(name):
+    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "xmanager.md").read_text()
 
 
 @pytest.mark.parametrize("case", PARAMETERS)

@@ -10,6 +10,7 @@ import abc
 import asyncio
 import collections
 import contextvars
+import functools
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent import futures
@@ -277,22 +278,28 @@ class Experiment(abc.ABC):
         return self._event_loop
 
     def _create_task(self, task: Awaitable[Any]) -> flow.Launch:
-        """Runs `task` in the experiment's loop."""
+        """A launch of `task` in the experiment's loop."""
         loop = self._running_loop()
         own = flow.Flow(flow.current().waited())
+        started = asyncio.Event()
 
         async def run() -> Any:
             flow.enter(own)
             try:
+                await started.wait()
                 return await task
             finally:
                 own.end()
 
-        launch = flow.Launch(asyncio.run_coroutine_threadsafe(run(), loop), own)
+        future = asyncio.run_coroutine_threadsafe(run(), loop)
+        launch = flow.Launch(future, own, functools.partial(loop.call_soon_threadsafe, started.set))
         self._launches.append(launch)
+        return launch
+
+    def settle(self) -> None:
+        """Lets the generators run until each has ended or waits for something; see `LoopThread`."""
         if self._loop_thread is not None:
             self._loop_thread.wait_until_idle()
-        return launch
 
     def future(self, launch: flow.Launch | None, value: T) -> asyncio.Future[T]:
         """A future for the script: of `value`, once `launch` has ended."""

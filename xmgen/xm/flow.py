@@ -105,10 +105,14 @@ class _Observed(_Future):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A generator that was started: its outcome, and what it has waited for."""
+    """A generator that is to run: its outcome, what it has waited for, and what sets it going.
+
+    It is set going once its unit knows it, so that whoever waits for the unit waits for it.
+    """
 
     future: concurrent.futures.Future[Any]
     flow: Flow
+    start: Callable[[], object]
 
 
 class LaunchFuture(_Observed, asyncio.Future[T]):

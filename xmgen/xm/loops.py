@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xmgen import recording
-from xmgen.xm import flow
+from xmgen.xm import flow, utils
 
 _PATIENCE = 10.0
 """Seconds. A generator that blocks for longer (on a lock that the script is to release) runs beside the script."""
@@ -53,6 +53,7 @@ class LoopThread:
         event.wait(_PATIENCE)
 
     def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(utils.cancel_tasks(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

@@ -20,7 +20,9 @@ class _AnyCase(enum.EnumMeta):
             return super().__getitem__(name.upper())  # type: ignore[misc, no-any-return]
         except KeyError:
             known = [member.lower() for member in cls.__members__]
-            raise unknown(f"unknown {cls.__name__} {name!r}", hint=did_you_mean(name.lower(), known)) from None
+            longer = [each for each in known if each.startswith(name.lower())]
+            hint = f"did you mean {longer[0]!r}?" if len(longer) == 1 else did_you_mean(name.lower(), known)
+            raise unknown(f"unknown {cls.__name__} {name!r}", hint=hint) from None
 
 
 class Architecture(enum.Enum):

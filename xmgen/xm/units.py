@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from absl import logging
 
+from xmgen.errors import InputError
 from xmgen.xm import flow, job_operators
 from xmgen.xm.errors import DebugInterrupt, ExperimentUnitError
 from xmgen.xm.job_blocks import Job, JobConfig, JobGroup, JobType, is_job_generator, merge_args
@@ -208,6 +209,8 @@ class ExperimentUnit(abc.ABC):
                 )
             launch = self._create_task(self._generate(job, dict(args or {})))
             self._launches.append(launch)
+            launch.start()
+            self.experiment.settle()
             return launch
         job = job_operators.shallow_copy_job_type(job)
         if args is not None:
@@ -258,6 +261,8 @@ class ExperimentUnit(abc.ABC):
         try:
             for launch in list(self._launches):
                 await asyncio.wrap_future(launch.future)
+        except InputError:
+            raise  # To be reported as it is.
         except Exception as error:
             work_unit = self if isinstance(self, WorkUnit) else None
             raise ExperimentUnitError("Experiment unit could not be created.", work_unit=work_unit) from error

@@ -69,6 +69,7 @@ def run_in_asyncio_loop(f: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T
             try:
                 return loop.run_until_complete(f(*args, **kwargs))
             finally:
+                loop.run_until_complete(cancel_tasks())
                 loop.close()
 
         if not is_in_running_loop():
@@ -77,6 +78,15 @@ def run_in_asyncio_loop(f: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T
             return pool.submit(recording.in_this_recording(run)).result()
 
     return decorated
+
+
+async def cancel_tasks() -> None:
+    """Ends what the running loop still has to do: a task that is left over complains when it is collected."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=1)
 
 
 def is_in_running_loop() -> bool:
