@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from xmgen import planner, program
@@ -21,7 +22,8 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
         case ".py":
             from xmgen.frontends import xmanager
 
-            return xmanager.load(source, root=root, stack=stack, flags=flags)
+            # They are recorded so that `xmgen check` can repeat the compile.
+            return replace(xmanager.load(source, root=root, stack=stack, flags=flags), flags=tuple(flags))
         case ".yaml" | ".yml":
             from xmgen.frontends import spec
 

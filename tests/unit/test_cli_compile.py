@@ -197,3 +197,45 @@ def test_help_names_every_command_and_cuts_none() -> None:
     for command in cli.commands:
         assert f"\n  {command} " in text
     assert "..." not in text.split("Commands:")[1]
+
+
+LAUNCHER = """\
+from absl import app, flags
+from xmanager import xm, xm_local
+
+RATES = flags.DEFINE_list("rates", ["1"], "Rates to try.")
+
+
+def main(_):
+    print("printed by the script")
+    with xm_local.create_experiment(experiment_title="Flags") as experiment:
+        spec = xm.PythonContainer(path="code", entrypoint=xm.ModuleName("train"))
+        [executable] = experiment.package([xm.Packageable(spec, xm_local.Local.Spec())])
+        for rate in RATES.value:
+            experiment.add(xm.Job(executable, xm_local.Local(), args={"rate": rate}))
+
+
+if __name__ == "__main__":
+    app.run(main)
+"""
+
+
+@pytest.fixture
+def launcher(project: Path) -> str:
+    (project / "flags" / "code").mkdir(parents=True)
+    (project / "flags" / "code" / "train.py").write_text("")
+    (project / "flags" / "launcher.py").write_text(LAUNCHER)
+    return "flags/launcher.py"
+
+
+def test_flags_reach_the_launch_script_and_check_repeats_them(project: Path, launcher: str) -> None:
+    assert parsed("compile", launcher)["units"] == 1
+    assert json.loads(run("compile", "--json", launcher, "--", "--rates=1,2,3").stdout)["units"] == 3
+    assert parsed("check", "flags") == {"stacks": [{"stack": "flags", "current": True, "diff": ""}]}
+    assert parsed("inspect", "flags")["flags"] == ["--rates=1,2,3"]
+
+
+def test_what_a_launch_script_prints_is_no_part_of_the_result(project: Path, launcher: str) -> None:
+    done = run("expand", launcher, "--json")
+    assert [job["args"] for job in json.loads(done.stdout)["jobs"]] == [["--rate=1"]]
+    assert "printed by the script" in done.stderr
