@@ -116,6 +116,12 @@ class Dockerfile(_Executable):
     push_image_tag: Text | None = None
     """The full tag under which the image is pushed."""
 
+    @model_validator(mode="after")
+    def _has_dockerfile(self, info: ValidationInfo) -> Self:
+        if self.dockerfile is None and isinstance(info.context, Surroundings):
+            info.context.in_project(f"{self.path}/Dockerfile")
+        return self
+
 
 class Container(_Executable):
     """A prebuilt image."""

@@ -125,7 +125,7 @@ def _near(value: object, choices: Sequence[str]) -> str:
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    meant = next((word for word in (_SYNONYMS.get(name), name.lower()) if word in known), name)
+    meant = next((word for word in (_SYNONYMS.get(name, name), name.lower()) if word in known), name)
     return did_you_mean(meant, known)
 
 

@@ -43,6 +43,11 @@ class Surroundings:
             raise error(f"{path!r} is a folder, not a file" if found.exists() else f"there is no file {path!r}")
         return self._relative(found)
 
+    def in_project(self, path: str) -> None:
+        """Refuses a path, relative to the project, where there is no file."""
+        if not (self.root / path).is_file():
+            raise error(f"there is no file {path!r}")
+
     def volume(self, path: str) -> str:
         """A path on this machine; `./data` and `../data` are relative to the file, and become so to the project."""
         if path.split("/", 1)[0] not in (".", ".."):
