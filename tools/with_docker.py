@@ -6,7 +6,7 @@ As root, `dockerd` runs in namespaces made for it: its bridges, firewall rules, 
 the rest of the machine, a daemon already there is not disturbed, and the kernel removes them all when the command has
 ended, however it ended. The command runs inside too, so that ports published by containers answer on its 127.0.0.1; it
 has no other network. Its environment gets DOCKER_HOST. The base image of the tests, `xmgen-test-base:latest`, comes
-from `.tools/docker/base.tar` (see docker_base.sh).
+from `.tools/docker/base.tar`, which is made first if need be (docker_base.sh).
 
 As another user the command gets the daemon that the machine has, or none: the tests then skip themselves.
 """
@@ -14,6 +14,7 @@ As another user the command gets the daemon that the machine has, or none: the t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -28,7 +30,8 @@ from typing import NoReturn
 import docker
 from docker.errors import DockerException, ImageNotFound
 
-FOLDER = Path(__file__).resolve().parents[1] / ".tools" / "docker"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / ".tools" / "docker"
 BASE_IMAGE = "xmgen-test-base"
 BASE_OF_BASE = "python:3.12-slim"
 """What stands in for it with a daemon that is not ours: debootstrap needs root."""
@@ -43,6 +46,10 @@ def main(command: list[str]) -> NoReturn:
     if command[:1] == ["--inside"]:
         sys.exit(inside(command[1:]))
     if private_daemon_possible():
+        # Here, as there is no network inside.
+        make = ["make", "--silent", "--no-print-directory", "-C", str(ROOT), ".tools/docker/base.tar"]
+        if subprocess.run(make, env={**os.environ, "MAKEFLAGS": ""}).returncode != 0:
+            sys.exit(1)
         command = [*NAMESPACES, sys.executable, __file__, "--inside", *command]
     else:
         prepare_machines_daemon()
@@ -70,11 +77,8 @@ def inside(command: list[str]) -> int:
     """As process 1 of the new namespaces."""
     signal.signal(signal.SIGTERM, _stop)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    data = FOLDER / "data"
-    # A run that was killed leaves its images behind.
-    shutil.rmtree(data, ignore_errors=True)
     # The path of a socket may have about a hundred characters: the project's folder may be too deep.
-    with tempfile.TemporaryDirectory(prefix="xmgen-docker-") as run:
+    with data_folder() as data, tempfile.TemporaryDirectory(prefix="xmgen-docker-") as run:
         host = f"unix://{run}/docker.sock"
         options = ["--data-root", str(data), "--exec-root", f"{run}/exec", "--pidfile", f"{run}/dockerd.pid"]
         with (FOLDER / "dockerd.log").open("wb") as log:
@@ -91,7 +95,35 @@ def inside(command: list[str]) -> int:
             return wait_for(subprocess.Popen(command, env=command_environment(host)))
         finally:
             stop(daemon)
+
+
+@contextlib.contextmanager
+def data_folder() -> Iterator[Path]:
+    """A new folder for the daemon's data, on the disk of the project. Those of runs that were killed are removed."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with locked(FOLDER):
+        for old in FOLDER.glob("data-*"):
+            with contextlib.suppress(BlockingIOError), locked(old, fcntl.LOCK_NB):
+                shutil.rmtree(old, ignore_errors=True)
+        data = Path(tempfile.mkdtemp(prefix="data-", dir=FOLDER))
+        lock = contextlib.ExitStack()
+        lock.enter_context(locked(data))
+    with lock:
+        try:
+            yield data
+        finally:
             shutil.rmtree(data, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(folder: Path, options: int = 0) -> Iterator[None]:
+    """Hold a folder's lock, which the kernel takes back from a process that dies."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | options)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def command_environment(host: str) -> dict[str, str]:
