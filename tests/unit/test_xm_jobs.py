@@ -340,3 +340,19 @@ def test_jobs_of_a_group_by_name():
         job_operators.get_jobs(group(a=xm.Job(None, None, name="x"), b=xm.Job(None, None, name="x")))
     with pytest.raises(TypeError, match="a JobGroup consists of"):
         job_operators.flatten_jobs(group(a=lambda: None))
+
+
+def test_cancelling_a_generator(active, caplog):
+    async def endless(work_unit):
+        del work_unit
+        await asyncio.Event().wait()
+
+    async def body(experiment):
+        future = experiment.add(endless)
+        future.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await future
+        experiment.add(job("kept"))
+
+    assert names(launching.launch_async(active, body)) == [("work_unit", 2, ["kept"])]
+    assert "Ignored 1 cancelled tasks." in caplog.text
