@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xmgen import names
 from xmgen.catalog.allocatable import Resources
 from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
 
@@ -17,6 +18,8 @@ FLEX_START_LABEL = "cloud.google.com/gke-flex-start"
 RESERVATION_LABEL = "cloud.google.com/reservation-name"
 ARCHITECTURE_LABEL = "kubernetes.io/arch"
 MACHINE_LABEL = "node.kubernetes.io/instance-type"
+NODES_LABEL = "xmgen/nodes"
+"""A label of ours on every pool: the `node_class` of the jobs that the pool is for."""
 JOBS_TAINT = "xmgen/jobs"
 """Keeps the cluster's own pods off the machines of jobs, which could else never scale down to none."""
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -76,7 +79,7 @@ class Placement:
                    when the job did not ask for any.
     boot_disk_gb:  of every node; ephemeral storage is on the Local SSDs where the machine has some.
     zone, region:  where the job must run; None when it does not matter. A zone implies its region.
-    node_selector: what tells such nodes from others of the cluster, whatever pool they are in.
+    node_selector: what tells such nodes from others of a cluster whose pools are not ours.
     taints:        what the nodes carry; tolerations: what a pod needs to run there.
     notes:         what the user should know, in full sentences without a full stop.
     """
@@ -101,6 +104,34 @@ class Placement:
     taints: tuple[Taint, ...]
     tolerations: tuple[Toleration, ...]
     notes: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """What two jobs must have in common to run on the same nodes, whatever the size of these. Names are made from
+        it: values in a fixed order, so that a change to a record of ours renames nobody's pools."""
+        gpu, tpu, policy = self.gpu, self.tpu, self.policy
+        parts = (
+            self.architecture,
+            self.provisioning,
+            self.reservation,
+            self.zone,
+            self.region,
+            *((gpu.label, gpu.count, gpu.driver) if gpu else ()),
+            *((tpu.label, tpu.topology, tpu.chips_per_host, tpu.hosts) if tpu else ()),
+            *((policy.kind, policy.topology) if policy else ()),
+        )
+        return "|".join("" if part is None else str(part) for part in parts)
+
+    @property
+    def node_class(self) -> str:
+        """Value of `xmgen/nodes` on the nodes for such jobs, and in their node selectors. It says nothing about the
+        size of machines: that a pool's machine grows with another job changes no manifest."""
+        if self.tpu:
+            what = f"{self.accelerator}-{self.tpu.topology}"
+        else:
+            what = f"{self.accelerator}-{self.gpu.count}" if self.gpu else "cpu"
+        way = "" if self.provisioning == "on-demand" else f"-{self.provisioning}"
+        return f"{names.slug(what + way)}-{names.short_hash(self.kind)[:6]}"
 
     @property
     def pods_per_slice(self) -> int:

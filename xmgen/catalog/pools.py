@@ -1,7 +1,7 @@
 """The smallest set of node pools for the placements of an experiment. Pure.
 
 Jobs share a pool when they need the same kind of nodes (architecture, accelerators, provisioning, place) and fit the
-pool's machine; a job never gets a machine of more than four times the vCPUs of its own just to save a pool. A slice of
+pool's machine; a job never gets more than four times the vCPUs or the disk of its own just to save a pool. A slice of
 several TPU hosts is a pool of its own, created and deleted as a whole. Every pool scales from zero to what the
 experiment can use at once. Names depend on what a pool is and on nothing else, so reordering, adding or removing jobs
 renames no pool that stays.
@@ -18,7 +18,7 @@ from typing import Literal
 import xmgen.catalog as registry
 from xmgen import names
 from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
-from xmgen.catalog.placement import MACHINE_LABEL, POOL_LABEL, GpuNode, Placement, Taint, TpuNode
+from xmgen.catalog.placement import MACHINE_LABEL, NODES_LABEL, POOL_LABEL, GpuNode, Placement, Taint, TpuNode
 from xmgen.catalog.selection import available_resources
 
 NAME_LIMIT = 39
@@ -44,8 +44,8 @@ class NodePool:
     zones:           node locations; empty: those of the cluster. region: what the jobs asked for, None when nothing.
     min_nodes:       always 0. max_nodes: nodes in all; for a slice of TPU hosts the autoscaler adds all or none.
     location_policy: of the autoscaler: ANY where capacity is scarce, BALANCED otherwise.
-    taints:          of the nodes; `declared_taints` are the pool's to set, GKE adds the others.
-    node_labels:     what GKE puts on the nodes, as far as jobs select by it.
+    labels, taints:  of the nodes, as far as jobs select by them. `declared_labels` and `declared_taints` are the pool's
+                     to set, GKE adds the others.
     policy:          how the nodes are kept together; None: however GKE likes.
     """
 
@@ -66,7 +66,11 @@ class NodePool:
     max_nodes: int
     location_policy: Literal["ANY", "BALANCED"]
     taints: tuple[Taint, ...]
-    node_labels: Mapping[str, str]
+    labels: Mapping[str, str]
+
+    @property
+    def declared_labels(self) -> dict[str, str]:
+        return {NODES_LABEL: self.labels[NODES_LABEL]}
 
     @property
     def declared_taints(self) -> tuple[Taint, ...]:
@@ -86,7 +90,7 @@ def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
     for index, demand in enumerate(demands):
         if demand.width < 1:
             raise ValueError("a demand has a width of at least 1")
-        kinds[_kind(demand.placement)].append(index)
+        kinds[demand.placement.kind].append(index)
     pools: list[NodePool] = []
     assigned: dict[int, tuple[str, ...]] = {}
     for indices in kinds.values():
@@ -96,23 +100,6 @@ def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
             assigned |= {index: tuple(pool.name for pool in built) for index in members}
     pools.sort(key=lambda pool: pool.name)
     return PoolPlan(pools=tuple(pools), assigned=tuple(assigned[index] for index in range(len(demands))))
-
-
-def _kind(placement: Placement) -> str:
-    """What two jobs must have in common to run on the same nodes, whatever the size of these. Names are
-    made from it: values in a fixed order, so that a change to a record of ours renames nobody's pools."""
-    gpu, tpu, policy = placement.gpu, placement.tpu, placement.policy
-    parts = (
-        placement.architecture,
-        placement.provisioning,
-        placement.reservation,
-        placement.zone,
-        placement.region,
-        *((gpu.label, gpu.count, gpu.driver) if gpu else ()),
-        *((tpu.label, tpu.topology, tpu.chips_per_host, tpu.hosts) if tpu else ()),
-        *((policy.kind, policy.topology) if policy else ()),
-    )
-    return "|".join("" if part is None else str(part) for part in parts)
 
 
 def _shared(demands: Sequence[Demand], indices: Sequence[int]) -> list[list[int]]:
@@ -137,9 +124,9 @@ def _shared(demands: Sequence[Demand], indices: Sequence[int]) -> list[list[int]
 def _fits(placement: Placement, pool: Placement) -> bool:
     machines = registry.catalog().machines
     own, other = machines[placement.machine_type], machines[pool.machine_type]
-    if other.vcpus > SHARE_FACTOR * own.vcpus or bool(own.local_ssds) != bool(other.local_ssds):
+    small, disk_gb = sorted((placement.boot_disk_gb, pool.boot_disk_gb))
+    if other.vcpus > SHARE_FACTOR * own.vcpus or disk_gb > SHARE_FACTOR * small:
         return False
-    disk_gb = max(placement.boot_disk_gb, pool.boot_disk_gb)
     return available_resources(other, disk_gb).covers(placement.requests)
 
 
@@ -167,13 +154,13 @@ def _build(demands: Sequence[Demand]) -> list[NodePool]:
         max_nodes=sum(_nodes(demand, first, disk_gb) for demand in demands),
         location_policy="ANY" if scarce else "BALANCED",
         taints=first.taints,
-        node_labels=_labels(first, base),
+        labels=_labels(first, base),
     )
     if not (first.tpu and first.tpu.multi_host):
         return [pool]
     slices = sum(demand.width * demand.placement.slices for demand in demands)
     numbered = [f"{base}-{number}" for number in range(1, slices + 1)]
-    return [replace(pool, name=name, max_nodes=first.tpu.hosts, node_labels=_labels(first, name)) for name in numbered]
+    return [replace(pool, name=name, max_nodes=first.tpu.hosts, labels=_labels(first, name)) for name in numbered]
 
 
 def _nodes(demand: Demand, pool: Placement, disk_gb: int) -> int:
@@ -186,8 +173,8 @@ def _nodes(demand: Demand, pool: Placement, disk_gb: int) -> int:
 
 
 def _labels(placement: Placement, pool: str) -> dict[str, str]:
-    labels = {**placement.node_selector, MACHINE_LABEL: placement.machine_type, POOL_LABEL: pool}
-    return dict(sorted(labels.items()))
+    own = {MACHINE_LABEL: placement.machine_type, NODES_LABEL: placement.node_class, POOL_LABEL: pool}
+    return dict(sorted({**placement.node_selector, **own}.items()))
 
 
 def _name(placement: Placement, disk_gb: int) -> str:
@@ -201,5 +188,5 @@ def _name(placement: Placement, disk_gb: int) -> str:
     if placement.provisioning != "on-demand":
         parts.insert(1, placement.provisioning)
     base = names.slug("-".join(parts))[:_BASE_LENGTH].rstrip("-")
-    identity = f"{_kind(placement)}|{placement.machine_type}|{placement.boot_disk}|{disk_gb}"
+    identity = f"{placement.kind}|{placement.machine_type}|{placement.boot_disk}|{disk_gb}"
     return f"{base}-{names.short_hash(identity)[:_HASH_LENGTH]}"
