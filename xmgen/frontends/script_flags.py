@@ -84,23 +84,27 @@ class ScriptFlags:
         """Flags that nobody defined, read as absl reads them; absl itself stops at the first."""
         values: Any = flags.FLAGS
         result: list[str] = []
+        allowed: set[str] = set()
         words = iter(argv[1:])
         for word in words:
             if word == "--":
                 break
-            name, equals, _ = word.lstrip("-").partition("=")
+            name, equals, value = word.lstrip("-").partition("=")
             if not word.startswith("-") or not name:
                 continue
             if name in values or name in _BUILT_IN:
                 if not equals and not (name in values and values[name].boolean):
-                    next(words, None)  # its value is the next word
+                    value = next(words, "")
+                if name == "undefok":
+                    allowed.update(value.split(","))
             elif not (name.startswith("no") and name[2:] in values and values[name[2:]].boolean):
                 result.append(name)
-        return result
+        return [name for name in result if name not in allowed]
 
     def _unknown_flag(self, name: str) -> InputError:
         values: Any = flags.FLAGS
-        similar = did_you_mean(f"--{name}", [f"--{known}" for known in values])
+        own = {flag.name for flag in self._defined(users=True)}
+        similar = did_you_mean(f"--{name}", [f"--{known}" for known in values if known in own or known[:3] == "xm_"])
         return self._problem(f"unknown flag --{name}", similar if similar.startswith("did you mean") else "")
 
     def _problem(self, message: str, *hints: str) -> InputError:

@@ -18,7 +18,7 @@ from typing import Any
 from xmgen import recording
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.frontends import aliasing, isolation, script_errors
+from xmgen.frontends import aliasing, isolation, script_errors, stall
 from xmgen.frontends.script_flags import ScriptFlags
 from xmgen.recording import Recording
 from xmgen.xm_contrib.vizier import study_messages
@@ -51,7 +51,7 @@ def record(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -
         isolation.main_module(module),
     ):
         script_flags = ScriptFlags(place, lambda name: name == str(script) or isolation.is_users(name))
-        with script_flags.active(), _errors(script, place):
+        with script_flags.active(), stall.noticed(script, place), _errors(script, place):
             exec(code, module.__dict__)  # noqa: S102
             main = getattr(module, "main", None)
             if not script_flags.mains and not recorded.experiments and callable(main):

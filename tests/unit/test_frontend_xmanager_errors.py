@@ -1,0 +1,345 @@
+"""Launch scripts that go wrong: one error in the user's own terms, no traceback of ours."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from xmgen.errors import InputError, Problem
+from xmgen.frontends import stall, xmanager
+
+HEAD = "from xmanager import xm, xm_local\n"
+
+
+def problems(folder: Path, text: str, *flags: str, helper: str = "") -> list[Problem]:
+    """Of a script whose second line is the first of `text`."""
+    script = folder / "launcher.py"
+    script.write_text(HEAD + textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+    if helper:
+        (folder / "helper.py").write_text(textwrap.dedent(helper).lstrip("\n"), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        xmanager.load(script, root=folder, stack="sweep", flags=flags)
+    return list(caught.value.problems)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        xmanager.load(tmp_path / "no.py", root=tmp_path, stack="sweep")
+    assert caught.value.problems == (Problem("cannot be read: No such file or directory", where="no.py"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x = (1\n", Problem("syntax error: '(' was never closed", "launcher.py:2", "x = (1\n      ^")),
+        ("if x:\n    y = = 1\n", Problem("syntax error: invalid syntax", "launcher.py:3", "y = = 1\n      ^")),
+        (
+            "x = 'no end\n",
+            Problem("syntax error: unterminated string literal", "launcher.py:2", "x = 'no end\n      ^"),
+        ),
+    ],
+)
+def test_a_syntax_error_shows_its_line(text: str, problem: Problem, tmp_path: Path) -> None:
+    [found] = problems(tmp_path, text)
+    assert (found.message.split(" (detected")[0], found.where, found.hint) == (
+        problem.message,
+        problem.where,
+        problem.hint,
+    )
+
+
+@pytest.mark.parametrize("content", [b"x = '\xff'\n", b"x = 1\0\n", b"# coding: no-such\n"])
+def test_what_is_no_text(content: bytes, tmp_path: Path) -> None:
+    script = tmp_path / "launcher.py"
+    script.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        xmanager.load(script, root=tmp_path, stack="sweep")
+    assert caught.value.problems[0].where.startswith("launcher.py")
+
+
+def shown(problem: Problem, folder: Path) -> str:
+    """The traceback with the script's folder left out."""
+    return problem.hint.replace(f"{folder.resolve()}/", "")
+
+
+def test_an_exception_carries_the_scripts_own_traceback(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        from absl import app
+        import helper
+        def main(_):
+            with xm_local.create_experiment('x') as experiment:
+                helper.divide(1, 0)
+        if __name__ == '__main__':
+            app.run(main)
+        """,
+        helper="""
+        def divide(a, b):
+            return a / b
+        """,
+    )
+    assert (problem.message, problem.where) == (
+        "the launch script raised ZeroDivisionError: division by zero",
+        "launcher.py:6",
+    )
+    assert shown(problem, tmp_path) == textwrap.dedent(
+        """\
+        Traceback (most recent call last):
+          File "launcher.py", line 8, in <module>
+            app.run(main)
+          File "launcher.py", line 6, in main
+            helper.divide(1, 0)
+          File "helper.py", line 2, in divide
+            return a / b
+                   ~~^~~
+        ZeroDivisionError: division by zero"""
+    )
+
+
+def test_an_exception_in_a_generator(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        async def generator(work_unit):
+            raise ValueError('no data')
+        with xm_local.create_experiment('x') as experiment:
+            experiment.add(generator)
+        """,
+    )
+    assert (problem.message, problem.where) == ("the launch script raised ValueError: no data", "launcher.py:3")
+    assert shown(problem, tmp_path) == textwrap.dedent(
+        """\
+        Traceback (most recent call last):
+          File "launcher.py", line 4, in <module>
+            with xm_local.create_experiment('x') as experiment:
+          File "launcher.py", line 3, in generator
+            raise ValueError('no data')
+        ValueError: no data"""
+    )
+
+
+def test_what_led_to_an_exception_is_shown_too(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        try:
+            {}['rate']
+        except KeyError as error:
+            raise RuntimeError('no rate') from error
+        """,
+    )
+    text = shown(problem, tmp_path)
+    assert "KeyError: 'rate'" in text
+    assert "The above exception was the direct cause" in text
+    assert "xmgen" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "import sys; sys.exit(3)",
+            Problem("the launch script ended itself: status 3", "launcher.py:2"),
+        ),
+        (
+            "import sys; sys.exit('no data here')",
+            Problem("the launch script ended itself: no data here", "launcher.py:2"),
+        ),
+        (
+            "import no_such_module",
+            Problem("the launch script raised ModuleNotFoundError: No module named 'no_such_module'", "launcher.py:2"),
+        ),
+        (
+            "from xmanager import no_such_name",
+            Problem(
+                "the launch script raised ImportError: cannot import name 'no_such_name' from 'xmanager'",
+                "launcher.py:2",
+            ),
+        ),
+        (
+            "x = 1",
+            Problem(
+                "the launch script creates no experiment",
+                "launcher.py",
+                "call xm_local.create_experiment(...) in main, or at the top of the script",
+            ),
+        ),
+        (
+            "with xm_local.create_experiment('x'): pass",
+            Problem("the experiment has no work unit", "launcher.py", "add jobs with experiment.add(xm.Job(...))"),
+        ),
+    ],
+)
+def test_scripts_that_give_no_experiment(text: str, problem: Problem, tmp_path: Path) -> None:
+    [found] = problems(tmp_path, text)
+    assert (found.message.split(" (")[0], found.where) == (problem.message, problem.where)
+    if problem.hint:
+        assert found.hint == problem.hint
+
+
+def test_several_experiments(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        for title in ('one', 'two'):
+            with xm_local.create_experiment(title) as experiment:
+                [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
+                experiment.add(xm.Job(image, xm_local.Local()))
+        """,
+    )
+    assert problem.message == "the script adds to 2 experiments: 'one', 'two'"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("unit.get_status()", "ExperimentUnit.get_status()"),
+        ("unit.stop()", "ExperimentUnit.stop()"),
+        ("vertex.get_default_client().get_state('job')", "vertex.Client.get_state()"),
+        ("vertex.get_default_client().launch('job', [])", "vertex.Client.launch()"),
+        ("kubernetes.node_selector_from_executor(None)", "kubernetes.node_selector_from_executor()"),
+        ("kubernetes.Client.launch = print", "kubernetes.Client.launch = ..."),
+        ("auth.get_creds()", "auth.get_creds()"),
+        ("utils.get_region()", "utils.get_region()"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a try"])
+def test_what_only_the_cloud_can_answer_is_refused_with_call_and_line(
+    call: str, name: str, wrapped: bool, tmp_path: Path
+) -> None:
+    [problem] = problems(tmp_path, _script(call, wrapped))
+    assert problem.message == f"{name} has no answer at compile time: nothing runs yet"
+    assert problem.where == "launcher.py:9"
+    assert problem.hint
+
+
+def _script(call: str, wrapped: bool) -> str:
+    lines = [
+        "from xmanager.cloud import auth, kubernetes, utils, vertex",
+        "@xm.run_in_asyncio_loop",
+        "async def main(_):",
+        "    async with xm_local.create_experiment('x') as experiment:",
+        "        [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])",
+        "        unit = await experiment.add(xm.Job(image, xm_local.Local()))",
+        "        try:" if wrapped else "        if True:",
+        f"            {call}",
+        "        except Exception: pass" if wrapped else "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+STUDY = """
+from google.cloud import aiplatform_v1beta1 as aip
+from xmanager.vizier import vizier_cloud
+with xm_local.create_experiment('x') as experiment:
+    [image] = experiment.package([xm.container(xm_local.Vertex.Spec(), 'busybox')])
+    study = vizier_cloud.NewStudy(
+        study_config=aip.StudySpec(
+            algorithm=aip.StudySpec.Algorithm.RANDOM_SEARCH,
+            metrics=[aip.StudySpec.MetricSpec(metric_id='loss')],
+        )
+    )
+    exploration = vizier_cloud.VizierExploration(experiment, xm.Job(image, xm_local.Vertex()), study, 3, 2)
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("exploration.launch()", "vizier_cloud.VizierExploration.launch()"),
+        ("study.study()", "vizier_cloud.NewStudy.study()"),
+        ("study.vz_client.suggest_trials()", "vizier_cloud.NewStudy.vz_client"),
+        ("aip.VizierServiceClient()", "google.cloud.aiplatform_v1beta1.VizierServiceClient"),
+    ],
+)
+def test_a_study_that_chooses_trials_while_it_runs_is_refused(call: str, name: str, tmp_path: Path) -> None:
+    [problem] = problems(tmp_path, STUDY.format(call=call))
+    assert (problem.message, problem.where) == (
+        f"{name} has no answer at compile time: nothing runs yet",
+        "launcher.py:13",
+    )
+
+
+def test_xm_cloud_is_refused_with_what_to_use_instead(tmp_path: Path) -> None:
+    [problem] = problems(tmp_path, "from xmanager import xm_cloud\nxm_cloud.create_experiment('x')")
+    assert problem.where == "launcher.py:3"
+    assert "xm_local.create_experiment" in problem.hint
+
+
+NEVER = {
+    "a future that nobody resolves": (
+        """
+        import asyncio
+        @xm.run_in_asyncio_loop
+        async def main(_):
+            async with xm_local.create_experiment('x'):
+                await asyncio.Future()
+        """,
+        "launcher.py:6",
+    ),
+    "a generator": (
+        """
+        import asyncio
+        with xm_local.create_experiment('x') as experiment:
+            async def generator(work_unit):
+                await asyncio.Event().wait()
+            experiment.add(generator)
+        """,
+        "launcher.py:5",
+    ),
+    "in a loop of the script's own": (
+        """
+        import asyncio
+        async def main():
+            await asyncio.gather(asyncio.sleep(0.01), asyncio.Future())
+        if __name__ == '__main__':
+            asyncio.run(main())
+        """,
+        "launcher.py:4",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEVER)
+def test_a_wait_that_nothing_can_end(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stall, "INTERVAL", 0.05)
+    text, place = NEVER[case]
+    [problem] = problems(tmp_path, text)
+    assert (problem.message, problem.where) == (
+        "the launch script would wait for ever: nothing that is left to run can end this wait",
+        place,
+    )
+    assert capfd.readouterr().err == ""
+
+
+def test_a_slow_script_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stall, "INTERVAL", 0.01)
+    script = tmp_path / "launcher.py"
+    script.write_text(
+        HEAD
+        + textwrap.dedent(
+            """
+            import asyncio, subprocess, threading, time
+            with xm_local.create_experiment('x') as experiment:
+                async def generator(work_unit):
+                    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.2)
+                    await asyncio.sleep(0.2)
+                    await (await asyncio.create_subprocess_exec('sleep', '0.2')).wait()
+                    [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
+                    work_unit.add(xm.Job(image, xm_local.Local()))
+                experiment.add(generator)
+                thread = threading.Thread(target=time.sleep, args=(0.2,))
+                thread.start()
+                thread.join()
+                subprocess.run(['sleep', '0.2'])
+            """
+        ),
+        encoding="utf-8",
+    )
+    assert len(xmanager.load(script, root=tmp_path, stack="sweep").units) == 1
