@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
 
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
@@ -37,7 +39,20 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the format, for editors."""
-    return {"$schema": SCHEMA_DIALECT, **Spec.model_json_schema()}
+    return {"$schema": SCHEMA_DIALECT, **Spec.model_json_schema(schema_generator=_Schema)}
+
+
+class _Schema(GenerateJsonSchema):
+    """Without titles that only repeat a key's name, and with names closed to what their pattern allows."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        result = super().dict_schema(schema)
+        if "patternProperties" in result:
+            result["additionalProperties"] = False
+        return result
 
 
 def _check(read: document.Document, *, root: Path, here: Path) -> Spec:
