@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
+import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +32,32 @@ stackConfigDir: stacks
 plugins:
   providers:
   - {name: xmgen, path: stacks/.plugin}
+"""
+
+
+TRIAL = """\
+#!/bin/sh
+# Runs its first argument as a script. `mark` notes something in the project's file `marks`.
+mark() { echo "$*" >> "$PROJECT/marks"; }
+eval "$1"
+"""
+
+PROGRAM = """\
+import json
+import pulumi
+from xmgen.provider.local import Executable, Run
+
+plan = json.loads({plan!r})
+executables = {{name: Executable(name, **inputs) for name, inputs in plan["executables"].items()}}
+runs = {{}}
+for unit in plan["units"]:
+    runs[unit["name"]] = Run(
+        unit["name"],
+        identity=unit["identity"],
+        jobs=[{{**job, "executable": executables[job["executable"]].packaged}} for job in unit["jobs"]],
+        after=[runs[name] for name in unit["after"]],
+    )
+    pulumi.export(unit["name"], runs[unit["name"]].metrics)
 """
 
 
@@ -65,15 +96,8 @@ class Project:
 
     @classmethod
     def create(cls, folder: Path, config: dict[str, str] | None = None) -> Project:
-        root = folder / "project"
-        (root / "stacks" / ".plugin").mkdir(parents=True)
-        shutil.copy(PLUGIN, root / "stacks" / ".plugin")
-        (root / "Pulumi.yaml").write_text(PULUMI_YAML)
-        (folder / "state").mkdir()
-        (folder / "runtime").mkdir(mode=0o700)
-        project = cls(root, environment(folder))
-        project.program("")
-        assert project.pulumi("stack", "init", STACK).ok
+        shutil.copytree(_template(), folder, dirs_exist_ok=True)
+        project = cls(folder / "project", environment(folder))
         for key, value in {"runner": "process", "cpus": "4", **(config or {})}.items():
             project.configure(key, value)
         return project
@@ -97,7 +121,19 @@ class Project:
         file = self.root / "code" / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(textwrap.dedent(text))
+        file.chmod(0o755)
         return digest(file)
+
+    def declare(self, *units: dict[str, Any], **executables: dict[str, Any]) -> None:
+        """A program with these units (see `unit`). They run `trial` unless other executables are given."""
+        digest = self.code("trial", TRIAL)
+        trial = {"directory": "code/trial", "digest": digest, "command": ["./trial"], "working_directory": "code"}
+        used = {job["executable"] for unit in units for job in unit["jobs"]}
+        plan = {"executables": {**({"trial": trial} if "trial" in used else {}), **executables}, "units": list(units)}
+        for unit in units:
+            for job in unit["jobs"]:
+                job["env"] = {"PROJECT": str(self.root), **job.get("env", {})}
+        (self.root / "stacks" / "__main__.py").write_text(PROGRAM.format(plan=json.dumps(plan)))
 
     # Pulumi
 
@@ -156,16 +192,54 @@ class Project:
         return file.read_text().splitlines() if file.exists() else []
 
     def processes(self) -> list[int]:
-        """The processes that belong to this project's trials, its watchdogs and its providers."""
+        """The processes of this project's trials, with its watchdogs, providers and engines.
+
+        Pulumi's language host is left out: it outlives an engine that was killed, which is not ours to mend.
+        """
+        return [pid for pid, command in self._everything() if "pulumi-language-python" not in command]
+
+    def close(self) -> None:
+        """Ends what a test has left behind."""
+        for pid, _ in self._everything():
+            with contextlib.suppress(ProcessLookupError):
+                kill(pid)
+
+    def _everything(self) -> Iterator[tuple[int, str]]:
         wanted = f"XMGEN_RUNTIME_DIR={self.env['XMGEN_RUNTIME_DIR']}".encode()
-        found: list[int] = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
+                    yield int(entry.name), (entry / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-        return found
+
+
+def unit(
+    name: str, *scripts: str, after: Sequence[str] = (), jobs: Sequence[dict[str, Any]] = (), **job: Any
+) -> dict[str, Any]:
+    """A unit of one `trial` job per shell script (`a`, `b`, …), or of the given jobs. job: what all of them have."""
+    scripted = [{"name": "abc"[index], "args": [script]} for index, script in enumerate(scripts)]
+    complete = [{"executable": "trial", **job, **given} for given in [*scripted, *jobs]]
+    identity = hashlib.sha256(json.dumps([name, complete]).encode()).hexdigest()
+    return {"name": name, "identity": identity, "jobs": complete, "after": list(after)}
+
+
+@functools.cache
+def _template() -> Path:
+    """A project with an empty stack: `pulumi stack init` need not be paid for in every test."""
+    folder = Path(tempfile.mkdtemp(prefix="xmgen-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    root = folder / "project"
+    (root / "stacks" / ".plugin").mkdir(parents=True)
+    shutil.copy(PLUGIN, root / "stacks" / ".plugin")
+    (root / "Pulumi.yaml").write_text(PULUMI_YAML)
+    (folder / "state").mkdir()
+    (folder / "runtime").mkdir(mode=0o700)
+    project = Project(root, environment(folder))
+    project.program("")
+    outcome = project.pulumi("stack", "init", STACK)
+    assert outcome.ok, outcome.output
+    return folder
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
