@@ -256,6 +256,15 @@ def logs(stack: str, unit: str | None, follow: bool) -> None:
 
 
 @cli.command()
+@json_option
+def accelerators(as_json: bool) -> None:
+    """List the accelerators that jobs can ask for."""
+    from xmgen.commands.accelerators import accelerators as run
+
+    run(json=as_json)
+
+
+@cli.command()
 def schema() -> None:
     """Print the JSON Schema of experiment.yaml."""
     from xmgen.commands.project import schema as run

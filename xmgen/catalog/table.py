@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 import xmgen.catalog as registry
 from xmgen.catalog.model import Catalog, Gpu, Tpu
 
-_HEADINGS = ("name", "also", "machine types on GKE", "allowed", "GKE label", "Vertex AI")
+HEADINGS = ("name", "also", "machine types on GKE", "allowed", "GKE label", "Vertex AI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ def accelerator_table() -> tuple[Row, ...]:
 
 def markdown() -> str:
     """The table as Markdown, as `docs/catalog.md` has it."""
-    rows = [_HEADINGS, tuple("---" for _ in _HEADINGS), *(astuple(row) for row in accelerator_table())]
+    rows = [HEADINGS, tuple("---" for _ in HEADINGS), *(astuple(row) for row in accelerator_table())]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
