@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xmgen.engine import events
-from xmgen.engine.events import Message, Progress, Removed, Step
+from xmgen.engine.events import Message, Progress, Removed, Resource, Step
 from xmgen.engine.trials import Trial
 
 ROWS = [("a", {"rate": "1"}), ("b", {"rate": "2"})]
@@ -98,12 +98,22 @@ def test_a_replaced_trial_is_not_removed_a_dropped_one_is() -> None:
     assert progress.units["a"].status == "waiting"
 
 
-def test_other_resources_are_no_trials() -> None:
-    _, changes = heard(
-        step("resourcePreEvent", "create", "fit", "xmgen:local:Executable"),
-        step("resOutputsEvent", "create", "fit", "xmgen:local:Executable", new=new()),
+def test_other_resources_are_heard_of_when_they_are_worked_on() -> None:
+    kind = "xmgen:local:Executable"
+    progress, changes = heard(
+        step("resourcePreEvent", "create", "experiments-dev", "pulumi:pulumi:Stack"),
+        step("resourcePreEvent", "same", "same", kind),
+        step("resourcePreEvent", "replace", "fit", kind),
+        step("resourcePreEvent", "create-replacement", "fit", kind),
+        diagnostic("error", "the code changed", urn("fit", kind)),
+        step("resOpFailedEvent", "create-replacement", "fit", kind),
     )
-    assert changes == []
+    assert changes == [
+        Resource("create", kind, "fit", "started"),
+        Message("error", "fit: the code changed"),
+        Resource("create", kind, "fit", "failed"),
+    ]
+    assert progress.count("waiting") == 2
 
 
 def test_messages_are_heard_and_debugging_is_not() -> None:

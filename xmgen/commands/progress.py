@@ -13,8 +13,10 @@ from rich.text import Text
 
 from xmgen.commands import output
 from xmgen.commands.results import STYLES
-from xmgen.engine.events import Change, Message, Progress, Removed
+from xmgen.engine.events import Change, Message, Progress, Removed, Resource
 from xmgen.engine.trials import Trial, as_json
+
+VERBS = {"create": ("creating", "created"), "update": ("updating", "updated"), "delete": ("deleting", "deleted")}
 
 
 class Display(Protocol):
@@ -69,6 +71,16 @@ class JsonLines(PlainLines):
                 output.print_json_line({"event": "unit", **as_json(change)})
             case Removed():
                 output.print_json_line({"event": "unit", "unit": change.unit, "status": "removed"})
+            case Resource():
+                output.print_json_line(
+                    {
+                        "event": "resource",
+                        "operation": change.operation,
+                        "type": change.type,
+                        "name": change.name,
+                        "status": change.status,
+                    }
+                )
             case Message():
                 if change.severity != "info" or self._logs:
                     output.print_json_line(
@@ -86,6 +98,7 @@ class LiveTable:
         self._progress = progress
         self._logs = logs
         self._started: dict[str, float] = {}
+        self._resources: dict[str, Resource] = {}
         self._live = Live(console=output.console(), get_renderable=self._render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -100,7 +113,15 @@ class LiveTable:
     def show(self, change: Change) -> None:
         if isinstance(change, Trial) and change.status == "running":
             self._started[change.name] = time.monotonic()
-        elif text := line(change, logs=self._logs):
+            return
+        if isinstance(change, Resource):
+            key = f"{change.type} {change.name}"
+            if change.status == "started":
+                self._started[key] = time.monotonic()
+                self._resources[key] = change
+                return
+            self._resources.pop(key, None)
+        if text := line(change, logs=self._logs):
             style = STYLES.get(change.status, "") if isinstance(change, Trial) else ""
             self._live.console.print(Text(text, style=style))
 
@@ -108,18 +129,25 @@ class LiveTable:
         self._live.console.print(Text(text))
 
     def _render(self) -> Group:
-        progress = self._progress
+        # The engine's events come in on another thread than this.
+        progress, resources = self._progress, list(self._resources.items())
         running = [unit for unit in list(progress.units.values()) if unit.status == "running"]
+        rows = [(VERBS[each.operation][0], key, "", self._seconds(key)) for key, each in resources]
+        rows += [
+            ("running", unit.name, " ".join(f"{k}={v}" for k, v in unit.arguments.items()), self._seconds(unit.name))
+            for unit in running
+        ]
         room = max(1, output.console().height - 5)
         table = Table(box=None, pad_edge=False, show_header=False)
-        for unit in running[:room]:
-            seconds = time.monotonic() - self._started.get(unit.name, time.monotonic())
-            arguments = " ".join(f"{name}={value}" for name, value in unit.arguments.items())
-            table.add_row(Text("running", style="cyan"), Text(unit.name), Text(arguments), Text(f"{seconds:.0f} s"))
-        more = len(running) - room
-        counts = [f"{count} {status}" for status in STYLES if (count := progress.count(status))]  # pyright: ignore
-        counts.append(f"{progress.count('waiting')} waiting")
-        return Group(table, *([Text(f"… and {more} more running")] if more > 0 else []), Text(", ".join(counts)))
+        for verb, *texts in rows[:room]:
+            table.add_row(Text(verb, style="cyan"), *map(Text, texts))
+        more = [Text(f"… and {len(rows) - room} more")] if len(rows) > room else []
+        counts = [f"{count} {status}" for status in (*STYLES, "waiting") if (count := progress.count(status))]
+        return Group(table, *more, Text(", ".join(counts)))
+
+    def _seconds(self, key: str) -> str:
+        now = time.monotonic()
+        return f"{now - self._started.get(key, now):.0f} s"
 
 
 def line(change: Change, *, logs: bool) -> str:
@@ -133,6 +161,12 @@ def line(change: Change, *, logs: bool) -> str:
             return f"{change.status:<9} {change.name}{took}{metrics}"
         case Removed():
             return f"removed   {change.unit}"
+        case Resource(status="started"):
+            return f"{VERBS[change.operation][0]:<9} {change.type} {change.name}"
+        case Resource(status="done"):
+            return f"{VERBS[change.operation][1]:<9} {change.type} {change.name}"
+        case Resource():
+            return f"failed    {change.type} {change.name}"
         case Message(severity="info"):
             return _log_lines(change) if logs else ""
         case Message():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xmgen.commands import output
-from xmgen.engine.trials import Trial
+from xmgen.engine.trials import Status, Trial
 
-STYLES = {"finished": "green", "failed": "bold red", "running": "cyan", "stopped": "yellow"}
+STYLES: dict[Status, str] = {"finished": "green", "failed": "bold red", "running": "cyan", "stopped": "yellow"}
 
 LAST_LINES = 15
 """Lines of a failed trial's reasons that are shown; the log has them all."""
@@ -30,7 +30,7 @@ def print_results(units: Sequence[Trial]) -> None:
             )
             for position, unit in enumerate(units, start=1)
         ),
-        STYLES,
+        {**STYLES},
     )
 
 

@@ -15,6 +15,21 @@ RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 RUNNING = "running"
 """The provider's passing message when it starts the jobs of a work unit."""
 
+OPERATIONS: dict[str, Literal["create", "update", "delete"]] = {
+    "create": "create",
+    "create-replacement": "create",
+    "update": "update",
+    "delete": "delete",
+    "delete-replaced": "delete",
+}
+"""The engine's operations that take time, as a user would call them."""
+
+EVENTS: dict[str, Literal["started", "done", "failed"]] = {
+    "resourcePreEvent": "started",
+    "resOutputsEvent": "done",
+    "resOpFailedEvent": "failed",
+}
+
 SUMMARIES = frozenset({"update failed", "preview failed", "destroy failed"})
 """What the engine says in the end of anything that failed; the exit code says as much."""
 
@@ -45,7 +60,17 @@ class Removed:
     unit: str
 
 
-Change = Trial | Removed | Message
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Anything else that the engine works on, such as an image that is built."""
+
+    operation: Literal["create", "update", "delete"]
+    type: str
+    name: str
+    status: Literal["started", "done", "failed"]
+
+
+Change = Trial | Removed | Resource | Message
 
 
 @dataclass(slots=True)
@@ -70,7 +95,7 @@ class Progress:
             self.changes = dict(summary.get("resourceChanges") or {})
             self.result = str(summary.get("result") or "")
             return None
-        for kind in ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"):
+        for kind in EVENTS:
             if kind in event:
                 return self._step(kind, event[kind])
         return None
@@ -87,7 +112,7 @@ class Progress:
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed))
             return None
         if metadata["type"] != RUN_TYPE:
-            return None
+            return _resource(kind, operation, str(metadata["type"]), name)
         match kind, self.units.get(name):
             case "resOutputsEvent", None if operation == "delete":
                 return Removed(name)
@@ -125,7 +150,9 @@ class Progress:
         known: Literal["error", "warning", "info"] = (
             "error" if severity == "error" else "warning" if severity == "warning" else "info"
         )
-        message = Message(known, text, _name(str(event.get("urn") or "")))
+        name = _name(str(event.get("urn") or ""))
+        # Of another resource, or of a unit that is going, the text itself must say whose it is.
+        message = Message(known, text, name) if unit or not name else Message(known, f"{name}: {text}")
         if message.severity != "info":
             self.messages.append(message)
         return message
@@ -134,6 +161,13 @@ class Progress:
 def progress(rows: Sequence[tuple[str, dict[str, str]]]) -> Progress:
     """The start: every unit is waiting. rows: as `trials.rows` gives them."""
     return Progress(units={name: Trial(name=name, arguments=varying) for name, varying in rows})
+
+
+def _resource(kind: str, operation: str, type_: str, name: str) -> Resource | None:
+    # Pulumi's own are the stack and its providers, of which a user need not hear.
+    if operation not in OPERATIONS or type_.startswith("pulumi:"):
+        return None
+    return Resource(OPERATIONS[operation], type_, name, EVENTS[kind])
 
 
 def _name(urn: str) -> str:

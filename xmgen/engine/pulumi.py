@@ -134,10 +134,13 @@ class Operation:
 @contextlib.contextmanager
 def forwarded_signals(operation: Operation, when_interrupted: Callable[[], None]) -> Generator[None]:
     """While inside, Ctrl-C (and SIGTERM, SIGHUP) is passed to the engine, for which the caller goes on waiting."""
+    telling: list[threading.Thread] = []
 
     def forward(signum: int, frame: object) -> None:
         operation.interrupt()
-        when_interrupted()
+        # On a thread: the signal may have come in the midst of a write to the same stream.
+        telling.append(threading.Thread(target=when_interrupted))
+        telling[-1].start()
 
     previous = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -145,6 +148,8 @@ def forwarded_signals(operation: Operation, when_interrupted: Callable[[], None]
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+        for thread in telling:
+            thread.join()
 
 
 def find(project: Project) -> Pulumi:
