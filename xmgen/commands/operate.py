@@ -66,9 +66,10 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))
     elif progress.result:
-        output.say("")
-        print_results(units)
-        print_failures(units)
+        if any(unit.status != "waiting" for unit in units):
+            output.say("")
+            print_results(units)
+            print_failures(units)
         output.say(_closing(stack, outcome, progress))
     return _exit_code(outcome)
 
