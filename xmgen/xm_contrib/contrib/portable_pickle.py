@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import pickle
 import sys
 import types
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +46,30 @@ def dumps(value: tuple[Any, ...], what: str) -> bytes:
             return _public(obj) or pickler.reducer_override(self, obj)
 
     buffer = io.BytesIO()
-    own = sys.modules.get(_module(value))
     try:
-        if own is not None:
-            cloudpickle.register_pickle_by_value(own)
-        Pickler(buffer, protocol=5).dump(value)
+        with _by_value(cloudpickle, sys.modules.get(_module(value))):
+            Pickler(buffer, protocol=5).dump(value)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise problems.invalid(
             f"{what} cannot be packaged: {error}", "let it refer only to values, functions and modules"
         ) from error
-    finally:
-        if own is not None:
-            cloudpickle.unregister_pickle_by_value(own)
     return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def _by_value(cloudpickle: Any, module: types.ModuleType | None) -> Generator[None]:
+    """Have what the module defines pickled by value. Its path, which goes with it, is this machine's."""
+    if module is None:
+        yield
+        return
+    file = module.__file__
+    cloudpickle.register_pickle_by_value(module)
+    module.__file__ = Path(file or "").name
+    try:
+        yield
+    finally:
+        module.__file__ = file
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 def _module(value: tuple[Any, ...]) -> str:
