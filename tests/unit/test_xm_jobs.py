@@ -1,16 +1,17 @@
 """Jobs, groups, generators and units: what `add` records."""
 
 import asyncio
+import threading
 
 import attrs
 import pytest
 
 from tests.unit import launching
 from tests.unit.launching import job
-from xmgen import xm, xm_local
+from xmgen import recording, xm, xm_local
 from xmgen.errors import InputError
 from xmgen.experiment import DockerOptions, Kubernetes, Local, TensorboardCapability, Vertex
-from xmgen.xm import job_operators
+from xmgen.xm import job_operators, loops
 
 
 @pytest.fixture
@@ -313,6 +314,41 @@ def test_an_executor_that_nobody_knows(active, executor):
         launching.launch(active, lambda experiment: experiment.add(xm.Job(launching.trainer(), executor)))
 
 
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: xm_local.Local({"cpu": 1}), "Local.requirements must be a JobRequirements, got {'cpu': 1}"),
+        (lambda: xm_local.Local(None), "Local.requirements must be a JobRequirements, got None"),
+        (lambda: xm_local.Local(docker_options={}), "Local.docker_options must be a DockerOptions or None, got {}"),
+        (
+            lambda: xm_local.Vertex(tensorboard="x"),
+            "Vertex.tensorboard must be a TensorboardCapability or None",
+        ),
+        (lambda: xm_local.Kubernetes(tpu_capability="x"), "Kubernetes.tpu_capability must be a TpuCapability or None"),
+        (lambda: xm.PythonContainer("train"), "PythonContainer.entrypoint must be a ModuleName or a CommandList"),
+        (
+            lambda: xm.PythonContainer(xm.ModuleName("m"), docker_instructions="RUN x"),
+            "PythonContainer.docker_instructions must be a list or a tuple or None, got 'RUN x'",
+        ),
+        (lambda: xm.Container(None), "Container.image_path must be a str, got None"),
+    ],
+)
+def test_wrong_types(active, make, problem):
+    with recording.use(active), pytest.raises(TypeError) as error:
+        make()
+    assert isinstance(error.value, InputError)
+    assert problem in str(error.value)
+
+
+def test_the_list_that_package_returns_is_no_executable(active):
+    def body(experiment):
+        executable = experiment.package([xm.container(xm_local.Local.Spec(), "redis")])
+        experiment.add(xm.Job(executable, xm_local.Local()))
+
+    with pytest.raises(TypeError, match=r"package\(\) returns a list: \[executable\] = experiment"):
+        launching.launch(active, body)
+
+
 @pytest.mark.parametrize("ports", [{0: 80}, {80: 70000}, {"x": 80}, {80: None}, {"53/udp": 53}, {80: True}])
 def test_ports_that_are_none(active, ports):
     executor = xm_local.Local(docker_options=xm_local.DockerOptions(ports=ports))
@@ -340,6 +376,21 @@ def test_jobs_of_a_group_by_name():
         job_operators.get_jobs(group(a=xm.Job(None, None, name="x"), b=xm.Job(None, None, name="x")))
     with pytest.raises(TypeError, match="a JobGroup consists of"):
         job_operators.flatten_jobs(group(a=lambda: None))
+
+
+def test_a_generator_that_blocks_until_the_script_goes_on(active, monkeypatch):
+    monkeypatch.setattr(loops, "_PATIENCE", 0.05)
+    go_on = threading.Event()
+
+    async def blocking(work_unit):
+        assert go_on.wait(30)
+        work_unit.add(job("blocked"))
+
+    def body(experiment):
+        experiment.add(blocking)
+        go_on.set()
+
+    assert names(launching.launch(active, body)) == [("work_unit", 1, ["blocked"])]
 
 
 def test_cancelling_a_generator(active, caplog):

@@ -12,6 +12,7 @@ import attrs
 
 from xmgen.xm import utils
 from xmgen.xm.job_blocks import ExecutableSpec
+from xmgen.xm.problems import of_type
 
 
 def name_from_path(path: str) -> str:
@@ -71,10 +72,10 @@ class PythonContainer(ExecutableSpec):
     use_deep_module:     whether the folder itself is the top-level package (`from folder import models`).
     """
 
-    entrypoint: ModuleName | CommandList
+    entrypoint: ModuleName | CommandList = attrs.field(validator=of_type(ModuleName, CommandList))
     path: str = attrs.field(default=".", converter=utils.resolve_path_relative_to_launcher)
-    base_image: str | None = None
-    docker_instructions: list[str] | None = None
+    base_image: str | None = attrs.field(default=None, validator=of_type(str, optional=True))
+    docker_instructions: list[str] | None = attrs.field(default=None, validator=of_type(list, tuple, optional=True))
     use_deep_module: bool = False
 
     @property
@@ -86,7 +87,7 @@ class PythonContainer(ExecutableSpec):
 class Container(ExecutableSpec):
     """A prebuilt image."""
 
-    image_path: str
+    image_path: str = attrs.field(validator=of_type(str))
 
     @property
     def name(self) -> str:

@@ -29,12 +29,22 @@ def populate_job_names(job_type: JobType) -> None:
 
     def name(job: JobType, place: tuple[str, ...]) -> None:
         if isinstance(job, Job):
-            job.name = job.name or "_".join(place) or job.executable.name
+            job.name = job.name or "_".join(place) or _executable_name(job)
         elif isinstance(job, JobGroup):
             for key, each in job.jobs.items():
                 name(each, (*place, key))
 
     name(job_type, ())
+
+
+def _executable_name(job: Job) -> str:
+    try:
+        return job.executable.name
+    except AttributeError:
+        raise unsupported(
+            f"the executable of a job is {job.executable!r}",
+            hint="package() returns a list: [executable] = experiment.package([…])",
+        ) from None
 
 
 def collect_jobs_by_filter(job_group: JobType, predicate: Callable[[Job], bool]) -> list[Job]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from xmgen import recording
 from xmgen.errors import InputError, Problem
@@ -62,6 +64,17 @@ def unknown(message: str, hint: str = "") -> UnknownName:
 
 def unsupported(message: str, hint: str = "") -> UnsupportedType:
     return UnsupportedType(Problem(message, where=here(), hint=hint))
+
+
+def of_type(*kinds: type, optional: bool = False) -> Callable[[Any, Any, Any], None]:
+    """An attrs validator: launch scripts are not type-checked, and a wrong type would only fail later, elsewhere."""
+    wanted = " or ".join(f"a {kind.__name__}" for kind in kinds) + (" or None" if optional else "")
+
+    def check(instance: object, attribute: Any, value: object) -> None:
+        if not isinstance(value, kinds) and not (optional and value is None):
+            raise unsupported(f"{type(instance).__name__}.{attribute.name} must be {wanted}, got {value!r}")
+
+    return check
 
 
 def refuse(call: str, instead: str) -> NotAtCompileTime:

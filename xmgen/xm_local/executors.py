@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from xmgen import xm
+from xmgen.xm.problems import of_type
 
 GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER = "GOOGLE_KUBERNETES_ENGINE"
 
@@ -41,8 +42,8 @@ class Local(xm.Executor):
                                 database: it is stopped when they have ended.
     """
 
-    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
-    docker_options: DockerOptions | None = None
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
+    docker_options: DockerOptions | None = attrs.field(default=None, validator=of_type(DockerOptions, optional=True))
     experimental_stream_output: bool = True
     service: bool = attrs.field(default=False, kw_only=True)
 
@@ -78,8 +79,10 @@ class VertexSpec(xm.ExecutorSpec):
 class Vertex(xm.Executor):
     """Vertex AI: one CustomJob for each work unit."""
 
-    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
-    tensorboard: TensorboardCapability | None = None
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
+    tensorboard: TensorboardCapability | None = attrs.field(
+        default=None, validator=of_type(TensorboardCapability, optional=True)
+    )
 
     Spec = VertexSpec
 
@@ -99,8 +102,8 @@ class KubernetesSpec(xm.ExecutorSpec):
 class Kubernetes(xm.Executor):
     """Google Kubernetes Engine: one Job for each job. cloud_provider: only GKE is known."""
 
-    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements)
+    requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
     cloud_provider: str = GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER
-    tpu_capability: TpuCapability | None = None
+    tpu_capability: TpuCapability | None = attrs.field(default=None, validator=of_type(TpuCapability, optional=True))
 
     Spec = KubernetesSpec
