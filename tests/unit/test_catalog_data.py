@@ -61,6 +61,10 @@ LOCAL_SSDS = {  # bundled disks by accelerator: so many for each of its chips
     "a100_80gib": 1, "h100": 2, "h100_mega": 2, "h200": 4, "b200": 4, "gb200": 1,
 }  # fmt: skip
 ON_DEMAND_NOT_SOLD = re.compile(r"a3-highgpu-[124]g|a3-ultragpu-8g|a4-highgpu-8g|a4x-.*")
+HYPERDISK_ONLY = re.compile(r"(a3-ultragpu|a4|a4x|c4a|ct6e|g4|tpu7x)-.*")
+NOT_ON_VERTEX = re.compile(r"a4x-maxgpu-.*|ct[34]p?-.*|ct5p-.*|tpu7x-standard-1t")
+SLICE_POLICIES = {"tpu_v2": None, "tpu_v7x": "workload"}
+"""How the nodes of a slice are kept together; all other generations use compact placement."""
 RESERVATION_ONLY = re.compile(r"a4x-.*")
 
 
@@ -144,8 +148,14 @@ def _machine(row: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: sold {row['provisioning']}"
     if (row["provisioning"] == ["reservation"]) != bool(RESERVATION_ONLY.fullmatch(name)):
         yield f"{name}: sold {row['provisioning']}"
-    if row["boot_disk"] not in row["boot_disks"]:
+    if row["boot_disk"] not in row["boot_disks"] or row["boot_disk"] == "pd-standard":
         yield f"{name}: boot disk {row['boot_disk']}"
+    if (row["boot_disks"] == ["hyperdisk-balanced"]) != bool(HYPERDISK_ONLY.fullmatch(name)):
+        yield f"{name}: boot disks {row['boot_disks']}"
+    if row["vertex"] != (accelerator is not None and not NOT_ON_VERTEX.fullmatch(name)):
+        yield f"{name}: on Vertex"
+    if (row.get("policy") == {"kind": "workload", "topology": "1x72"}) != (name == "a4x-highgpu-4g"):
+        yield f"{name}: policy {row.get('policy')}"
     yield from _tpu_machine(row)
 
 
@@ -228,6 +238,8 @@ def _vertex(data: dict[str, Any], topologies: dict[str, Any]) -> Iterator[str]:
     machines = {row["name"]: row for row in data["machines"]}
     for row in data["tpus"]:
         vertex = row["vertex"]
+        if row["policy"] != SLICE_POLICIES.get(row["id"], "compact"):
+            yield f"{row['id']}: policy {row['policy']}"
         if vertex["accelerator_type"] not in (None, row["id"].upper()):
             yield f"{row['id']}: Vertex type {vertex['accelerator_type']}"
         if bool(vertex["accelerator_type"]) != (row["counted_in"] == "cores"):
@@ -282,6 +294,7 @@ MACHINE_FIELDS = (
     "architecture",
 )
 TPU_FIELDS = ("vertex", "counted_in")
+OPTIONAL_FIELDS = ("attach_limits", "attaches_gpus", "tpu")
 Swap = tuple[str, int, int, str]
 
 
@@ -315,7 +328,7 @@ def _swapped(swap: Swap) -> dict[str, Any]:
 def _with(row: dict[str, Any], field: str, value: object) -> dict[str, Any]:
     """The row with that value; without the field when only the other row has it."""
     kept = {key: old for key, old in row.items() if key != field}
-    return kept if value is None and field in ("attach_limits", "tpu") else {**kept, field: value}
+    return kept if value is None and field in OPTIONAL_FIELDS else {**kept, field: value}
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations(TPU_DIMENSIONS, 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xmgen.catalog.model import (
     AttachCounts,
@@ -51,7 +51,7 @@ def build(data: Row, topologies: Row) -> Catalog:
 
 
 def _tuples(row: Mapping[str, Any]) -> Row:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return {key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def _names(accelerators: Iterable[Gpu | Tpu]) -> dict[str, str]:
