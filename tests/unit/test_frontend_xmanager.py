@@ -216,6 +216,13 @@ def test_xmanagers_own_flags_exist(tmp_path: Path) -> None:
     assert args(load(script)) == ["default", "False"]
 
 
+@pytest.mark.parametrize(
+    "read", ["sys.argv[1]", "list(sys.argv)[1]", "sys.argv.copy()[1]", "(sys.argv + [])[1]", "[*sys.argv][1]"]
+)
+def test_a_script_may_read_its_command_line_itself(read: str, tmp_path: Path) -> None:
+    assert args(load(write(tmp_path, f"import sys; launch({read})"), "word")) == ["word"]
+
+
 def test_other_parsers_see_the_command_line(tmp_path: Path) -> None:
     script = write(
         tmp_path,
@@ -238,6 +245,7 @@ def test_two_scripts_in_one_process_do_not_disturb_each_other(tmp_path: Path) ->
         import helper
         from absl import app, flags
         from package import part
+        from package.inner import deeper
         flags.DEFINE_string('name', {default!r}, 'A flag of the same name.')
         def main(_): launch(flags.FLAGS.name, helper.VALUE, part.VALUE, flags.FLAGS.of_helper)
         if __name__ == '__main__': app.run(main)
@@ -245,7 +253,8 @@ def test_two_scripts_in_one_process_do_not_disturb_each_other(tmp_path: Path) ->
     scripts: dict[str, Path] = {}
     for name in ("one", "two"):
         helper = f"from absl import flags\nVALUE = {name!r}\nflags.DEFINE_string('of_helper', {name!r}, '')\n"
-        (tmp_path / name / "package").mkdir(parents=True)
+        (tmp_path / name / "package" / "inner").mkdir(parents=True)
+        (tmp_path / name / "package" / "inner" / "deeper.py").write_text("", encoding="utf-8")
         (tmp_path / name / "helper.py").write_text(helper, encoding="utf-8")
         (tmp_path / name / "package" / "part.py").write_text(f"VALUE = {name!r}\n", encoding="utf-8")
         scripts[name] = write(tmp_path / name, text.format(default=name))

@@ -343,3 +343,31 @@ def test_a_slow_script_may_take_its_time(tmp_path: Path, monkeypatch: pytest.Mon
         encoding="utf-8",
     )
     assert len(xmanager.load(script, root=tmp_path, stack="sweep").units) == 1
+
+
+def test_what_a_script_passed_over_is_reported_with_what_it_failed_of(tmp_path: Path) -> None:
+    first, second = problems(
+        tmp_path,
+        """
+        from xmanager.cloud import auth
+        try:
+            credentials = auth.get_creds()
+        except Exception:
+            credentials = None
+        credentials.token
+        """,
+    )
+    assert (first.where, first.message.split(" has")[0]) == ("launcher.py:4", "auth.get_creds()")
+    assert second.where == "launcher.py:7"
+    assert second.message.startswith("the launch script raised AttributeError")
+
+
+def test_flags_for_a_script_that_reads_none(tmp_path: Path) -> None:
+    text = """
+        with xm_local.create_experiment('x') as experiment:
+            [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
+            experiment.add(xm.Job(image, xm_local.Local()))
+        """
+    assert problems(tmp_path, text, "--rate=1", "x") == [
+        Problem("the launch script does not read its command line: --rate=1 x", "launcher.py")
+    ]

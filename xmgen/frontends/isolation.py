@@ -13,8 +13,9 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from xmgen import __file__ as _xmgen_file
 
@@ -25,20 +26,48 @@ _INSTALLED = (
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
+class CommandLine(list[str]):
+    """`sys.argv` of a script. read: whether anybody looked at more than the script's name."""
+
+    read = False
+
+    def __getitem__(self, index: Any) -> Any:
+        self.read |= index != 0
+        value: Any = super().__getitem__(index)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        self.read = True
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.read = True
+        return super().__len__()
+
+    def __add__(self, other: Any) -> Any:
+        self.read = True
+        return super().__add__(other)
+
+    def copy(self) -> list[str]:
+        self.read = True
+        return super().copy()
+
+
 @contextlib.contextmanager
-def isolated(script: Path, argv: Sequence[str]) -> Generator[None]:
+def isolated(script: Path, argv: Sequence[str]) -> Generator[CommandLine]:
     """Everything below, for the time of one script; `argv` are its arguments without its own name."""
+    command_line = CommandLine([str(script), *argv])
     with (
         _process_state(),
         _modules(script.parent),
         _event_loop(),
         _output_to_stderr(),
     ):
-        sys.argv = [str(script), *argv]
+        sys.argv = command_line
         sys.path.insert(0, str(script.parent))
         # A .pyc of a helper edited twice within a second would be taken for the new one.
         sys.dont_write_bytecode = True
-        yield
+        yield command_line
 
 
 @contextlib.contextmanager
@@ -79,26 +108,26 @@ def _modules(folder: Path) -> Generator[None]:
     Installed modules stay imported: many cannot be imported twice.
     """
     mine = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
-    aside = {
-        name: sys.modules.pop(name)
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in mine and name != "__main__" and is_users(module)
-    }
+    aside = _forget(name for name in sys.modules if name.partition(".")[0] in mine and name != "__main__")
     before = set(sys.modules)
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        for name in set(sys.modules) - before:
-            if is_users(sys.modules[name]):
-                del sys.modules[name]
+        _forget(name for name in sys.modules if name not in before)
         sys.modules.update(aside)
 
 
-def is_users(module: types.ModuleType | str | None) -> bool:
-    """Whether a module (or the one of that name) lies in a file outside the installed packages."""
-    if isinstance(module, str):
-        module = sys.modules.get(module)
+def _forget(names: Iterable[str]) -> dict[str, types.ModuleType]:
+    """Take those of the modules that are the user's out of the imported ones."""
+    # All are asked before the first goes: a namespace package looks for its parent.
+    theirs = [name for name in names if is_users(name)]
+    return {name: sys.modules.pop(name) for name in theirs}
+
+
+def is_users(name: str) -> bool:
+    """Whether the module of that name lies in a file outside the installed packages."""
+    module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if file is None:
         # A namespace package has folders instead of a file.

@@ -10,13 +10,14 @@ import ast
 import asyncio
 import contextlib
 import inspect
+import os
 import types
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 from xmgen import recording
-from xmgen.errors import InputError, Problem
+from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Experiment
 from xmgen.frontends import aliasing, isolation, script_errors, stall
 from xmgen.frontends.script_flags import ScriptFlags
@@ -47,23 +48,24 @@ def record(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -
         recording.use(recorded),
         aliasing.aliased(),
         study_messages.where_absent(),
-        isolation.isolated(script, flags),
+        isolation.isolated(script, flags) as command_line,
         isolation.main_module(module),
     ):
         script_flags = ScriptFlags(place, lambda name: name == str(script) or isolation.is_users(name))
-        with script_flags.active(), stall.noticed(script, place), _errors(script, place):
+        with script_flags.active(), stall.noticed(script, place), _errors(recorded, script, place):
             exec(code, module.__dict__)  # noqa: S102
             main = getattr(module, "main", None)
             if not script_flags.mains and not recorded.experiments and callable(main):
-                _launch(main, [str(script), *flags], script_flags)
+                _launch(main, command_line, script_flags)
     _check(recorded, place)
+    if flags and not command_line.read:
+        raise InputError(Problem(f"the launch script does not read its command line: {' '.join(flags)}", where=place))
     return recorded
 
 
 def _name(source: Path, root: Path) -> str:
-    """The script as its user would name it."""
-    script = source.resolve()
-    return script.relative_to(root.resolve()).as_posix() if script.is_relative_to(root.resolve()) else str(source)
+    """The script as its user would name it: relative to the project's folder."""
+    return Path(os.path.relpath(source.resolve(), root.resolve())).as_posix()
 
 
 def _compiled(script: Path, place: str) -> tuple[types.CodeType, bool]:
@@ -88,7 +90,7 @@ def _tests_for_main(test: ast.expr) -> bool:
     return "__name__" in names and "__main__" in texts
 
 
-def _launch(main: Callable[..., Any], argv: list[str], script_flags: ScriptFlags) -> None:
+def _launch(main: Callable[..., Any], argv: Sequence[str], script_flags: ScriptFlags) -> None:
     """Call the main that the script defines and leaves to `xmanager launch`."""
     try:
         takes_argv = bool(inspect.signature(main).parameters)
@@ -102,15 +104,21 @@ def _without_argv(main: Callable[..., Any]) -> Callable[[list[str]], Any]:
 
 
 @contextlib.contextmanager
-def _errors(script: Path, place: str) -> Generator[None]:
+def _errors(recorded: Recording, script: Path, place: str) -> Generator[None]:
     try:
         yield
     except SystemExit as error:
         # `sys.exit(main())` and `sys.exit(0)` end a program that went well.
         if error.code:
-            raise script_errors.raised(error, script, place) from error
+            raise _with_noted(recorded, script_errors.raised(error, script, place)) from error
     except (Exception, asyncio.CancelledError) as error:
-        raise script_errors.raised(error, script, place) from error
+        raise _with_noted(recorded, script_errors.raised(error, script, place)) from error
+
+
+def _with_noted(recorded: Recording, error: XmgenError) -> XmgenError:
+    """Put what went wrong before, and which the script passed over, before what it failed of."""
+    noted = [problem for problem in recorded.problems if problem not in error.problems]
+    return InputError(*noted, *error.problems) if noted else error
 
 
 def _check(recorded: Recording, place: str) -> None:
