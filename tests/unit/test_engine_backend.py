@@ -164,3 +164,33 @@ def test_locks_of_other_backends_are_not_looked_at(project: Project) -> None:
     cloud = Backend("https://api.pulumi.com", own=False)
     assert backends.is_locked(cloud, project, "dev") is None
     assert backends.clear_dead_locks(cloud, project, "dev") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [('{"user.cache_control": "", "md5": "q80="}', True), ("", False), ('{"user.cac', False)]
+)
+def test_attributes_that_a_kill_left_half_written_are_removed(
+    project: Project, backend: Backend, text: str, kept: bool
+) -> None:
+    assert backend.folder is not None
+    stacks = backend.folder / ".pulumi" / "stacks" / project.name
+    stacks.mkdir(parents=True)
+    files = {name: stacks / name for name in ("dev.json.attrs", "dev.json.bak.attrs", "other.json.attrs")}
+    for file in files.values():
+        file.write_text(text)
+    backends.repair(backend, project, "dev")
+    assert {name: file.exists() for name, file in files.items()} == {
+        "dev.json.attrs": kept,
+        "dev.json.bak.attrs": kept,
+        "other.json.attrs": True,
+    }
+
+
+def test_attributes_that_somebody_may_be_writing_are_left_alone(project: Project, backend: Backend) -> None:
+    assert backend.folder is not None
+    stacks = backend.folder / ".pulumi" / "stacks" / project.name
+    stacks.mkdir(parents=True)
+    (stacks / "dev.json.attrs").touch()
+    lock(project, backend, dead_process(), host="elsewhere")
+    backends.repair(backend, project, "dev")
+    assert (stacks / "dev.json.attrs").exists()

@@ -144,6 +144,25 @@ def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
     return len(dead)
 
 
+def repair(backend: Backend, project: Project, stack: str) -> None:
+    """Remove half-written attributes that an engine killed while it saved the stack left in a backend of files.
+
+    Beside each file lies one with its attributes, which is not replaced atomically; with half of one Pulumi refuses to
+    read the state ("failed to load checkpoint: EOF"), without it nothing is missing. Does nothing while the stack is
+    locked.
+    """
+    if backend.folder is None or is_locked(backend, project, stack):
+        return
+    stacks = backend.folder / ".pulumi" / "stacks" / project.name
+    for attributes in stacks.glob(f"{stack}.json*.attrs"):
+        try:
+            json.loads(attributes.read_text(encoding="utf-8"))
+        except ValueError:
+            attributes.unlink(missing_ok=True)
+        except OSError:
+            continue
+
+
 def is_locked(backend: Backend, project: Project, stack: str) -> bool | None:
     """Whether somebody works on the stack; None where that cannot be known (not a backend of files)."""
     if backend.folder is None:

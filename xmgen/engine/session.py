@@ -74,6 +74,7 @@ def begin(project: Project, stack: str) -> Session:
     environment = pulumi.environment()
     backend = backends.choose(project, environment)
     overrides = backends.overrides(project, stack, backend, environment)
+    backends.repair(backend, project, stack)
     pulumi = replace(pulumi, overrides={**overrides, **pulumi.overrides})
     return Session(project=project, stack=stack, pulumi=pulumi, backend=backend)
 
