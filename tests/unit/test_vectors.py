@@ -18,7 +18,7 @@ import pytest
 from tests.vectors import __main__ as command
 from tests.vectors import canonical, comparison, records, xmanager
 from tests.vectors.invocation import invocation
-from xmgen.experiment import ShellSafeArg
+from xmgen.experiment import Reference, ShellSafeArg
 
 LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
 EXAMPLES = sorted(path.stem for path in (LAUNCHERS / "vectors").glob("*.json"))
@@ -143,6 +143,30 @@ def test_merging(defaults: list[str], overrides: list[str], merged: list[str]) -
 )
 def test_texts_of_objects_are_compared_by_field(text: object, parsed: object) -> None:
     assert canonical.parsed(text) == parsed
+
+
+BOARD = Reference(kind="tensorboard", name="runs.1")
+PROJECT = Reference(kind="config", name="gcp:project")
+
+
+@pytest.mark.parametrize(
+    ("ours", "recorded", "equal"),
+    [
+        (f"gcr.io/{PROJECT.token}/a", "gcr.io/P/a", True),
+        (f"gcr.io/{PROJECT.token}/a", "gcr.io/P/b", False),
+        (f"gcr.io/{PROJECT.token}/a", "gcr.io/P/Q/a", False),
+        (BOARD.token, "projects/P/locations/us-central1/tensorboards/runs.1", True),
+        (BOARD.token, "projects/P/locations/us-central1/tensorboards/runs-1", False),
+        (BOARD.token, "projects/P/locations/us-east1/tensorboards/runs.1", False),
+        (f"{PROJECT.token} {BOARD.token}", "P projects/P/locations/us-central1/tensorboards/runs.1", True),
+        # A text that only looks like a token is the user's own.
+        ("<xmgen:config:other>", "P", False),
+        ("<xmgen:config:other>", "<xmgen:config:other>", True),
+    ],
+)
+def test_references_stand_for_what_the_cloud_knows(ours: str, recorded: str, equal: bool) -> None:
+    [text] = canonical.referring([ours], [BOARD, PROJECT])
+    assert (text == recorded, recorded == text, text != recorded) == (equal, equal, not equal)
 
 
 def run(*arguments: object) -> int:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from xmgen.experiment import Arg, ShellSafeArg
+from xmgen.experiment import Arg, Reference, ShellSafeArg
 
 XID = "<XID>"
 _CLOCK = re.compile(r"(?<!\d)1[5-9]\d{11}(?!\d)")
@@ -103,6 +103,48 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(item)
     elif isinstance(value, ShellSafeArg):
         yield value.shell
+
+
+class Referring(str):
+    """A text of ours with references in it: equal to the texts that they may be resolved to (rule `references`)."""
+
+    __slots__ = ("_pattern",)
+
+    def __new__(cls, text: str, references: Sequence[Reference]) -> Referring:
+        self = super().__new__(cls, text)
+        resolved = {re.escape(reference.token): _resolved(reference) for reference in references}
+        self._pattern = re.compile(
+            re.sub("|".join(map(re.escape, resolved)), lambda match: resolved[match.group()], re.escape(text)),
+            re.DOTALL,
+        )
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self._pattern.fullmatch(other) is not None
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+def _resolved(reference: Reference) -> str:
+    """What the reference may stand for, as a regular expression."""
+    if reference.kind == "tensorboard":
+        return f"projects/[^/]+/locations/us-central1/tensorboards/{re.escape(reference.name)}"
+    return "[^/]+"
+
+
+def referring(value: Any, references: Sequence[Reference]) -> Any:
+    """The value with every text that holds one of the references as a `Referring`."""
+    if isinstance(value, str):
+        return Referring(value, references) if any(each.token in value for each in references) else value
+    if isinstance(value, Mapping):
+        return {key: referring(item, references) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(referring(item, references) for item in value)
+    return value
 
 
 def replaced(value: Any, texts: Mapping[str, str]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -119,7 +118,7 @@ def _job(place: str, theirs: Mapping[str, Any], ours: JobRecord, packageables: S
     yield from _job_args(f"{place}.args", theirs["args"], ours, defaults)
     yield from _same(f"{place}.env", _texts({**defaults.get("env", {}), **theirs["env"]}), dict(ours.env))
     yield from _same(f"{place}.req", _requirements(theirs["req"], ours.req), dict(ours.req))
-    yield from _same(f"{place}.tb", _tensorboard(theirs["tb"]), _tensorboard_of_ours(ours.tensorboard))
+    yield from _same(f"{place}.tb", _call("TensorboardCapability", theirs["tb"]), ours.tensorboard)
     yield from _same(f"{place}.docker_options", _docker_options(theirs["docker_options"]), ours.docker_options)
 
 
@@ -157,39 +156,6 @@ def _lower(value: object) -> object:
     return value.rpartition(".")[2].lower() if isinstance(value, str) else value
 
 
-def _tensorboard(text: Any) -> object:
-    return _call("TensorboardCapability", text)
-
-
-def _tensorboard_of_ours(fields: Mapping[str, object] | None) -> object:
-    """Rule `tensorboard`."""
-    if fields is None:
-        return None
-    return {
-        name: _TensorboardName(match.group(1))
-        if name == "name" and (match := re.fullmatch(r"<xmgen:tensorboard:(.*)>", str(value)))
-        else value
-        for name, value in fields.items()
-    }
-
-
-class _TensorboardName(str):
-    """Equal to the resource name of the TensorBoard of that display name, in whichever project."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        match = (
-            re.fullmatch(r"projects/[^/]+/locations/us-central1/tensorboards/(.+)", other)
-            if isinstance(other, str)
-            else None
-        )
-        return match is not None and match.group(1) == str.__str__(self)
-
-    def __hash__(self) -> int:
-        return str.__hash__(self)
-
-
 def _docker_options(text: Any) -> object:
     """Rule `docker-options`."""
     fields = _call("DockerOptions", text)
@@ -217,7 +183,8 @@ def _args(place: str, expected: Sequence[str], got: Sequence[Arg]) -> Iterator[s
 def _equal(expected: Sequence[str], got: Sequence[Arg]) -> bool:
     """Rule `quoting`."""
     return len(expected) == len(got) and all(
-        ours in canonical.readings(theirs) for theirs, ours in zip(expected, got, strict=True)
+        any(ours == reading for reading in canonical.readings(theirs))
+        for theirs, ours in zip(expected, got, strict=True)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,6 +19,7 @@ from xmgen.xm_local.experiment import _RecordedUnit
 from xmgen.xm_local.order import in_order
 
 EXECUTORS = {"local": "Local", "kubernetes": "Kubernetes", "vertex": "Vertex"}
+Comparable = Callable[[Any], Any]
 UNITS = {"work_unit": "LocalWorkUnit", "auxiliary": "LocalAuxiliaryUnit"}
 
 
@@ -90,9 +91,13 @@ def noting_given() -> Iterator[dict[int, Given]]:
 def record(recording: Recording, experiment: Experiment, root: Path, given: Mapping[int, Given]) -> ExperimentRecord:
     """Paths below `root` become relative to it, and the experiment's id `<XID>`."""
     texts = {f"{root.resolve()}/": "", str(root.resolve()): ".", str(experiment.experiment_id): canonical.XID}
-    packageables = tuple(_packageable(packageable, texts) for packageable in recording.packageables)
+
+    def comparable(value: Any) -> Any:
+        return canonical.referring(canonical.replaced(value, texts), experiment.references)
+
+    packageables = tuple(_packageable(packageable, comparable) for packageable in recording.packageables)
     jobs = tuple(
-        _job(unit, job, _position(written, recording), given[id(written)], experiment.experiment_id, texts)
+        _job(unit, job, _position(written, recording), given[id(written)], experiment.experiment_id, comparable)
         for unit, (recorded, _) in zip(experiment.units, in_order(recording.units), strict=True)
         for job, written in zip(unit.jobs, recorded.jobs, strict=True)
     )
@@ -107,15 +112,15 @@ def _position(job: RecordedJob, recording: Recording) -> int | None:
     return specs.index(id(job.executable.spec))
 
 
-def _packageable(packageable: Any, texts: Mapping[str, str]) -> PackageableRecord:
+def _packageable(packageable: Any, comparable: Comparable) -> PackageableRecord:
     spec = packageable.executable_spec
     fields = {name: _json(value) for name, value in vars(spec).items() if not name.startswith("_")}
     return PackageableRecord(
         spec=type(spec).__name__,
-        fields=canonical.replaced(fields, texts),
+        fields=comparable(fields),
         executor_spec=type(packageable.executor_spec).__name__,
-        args=canonical.replaced(packageable.args.to_argv(), texts),
-        env=canonical.replaced({name: str(value) for name, value in packageable.env_vars.items()}, texts),
+        args=comparable(packageable.args.to_argv()),
+        env=comparable({name: str(value) for name, value in packageable.env_vars.items()}),
     )
 
 
@@ -136,22 +141,22 @@ def _job(
     packageable: int | None,
     given: Given,
     xid: int,
-    texts: Mapping[str, str],
+    comparable: Comparable,
 ) -> JobRecord:
     executor = job.executor
     return JobRecord(
         unit=UNITS[unit.role],
-        unit_name=canonical.replaced(names.unit_prefix(xid, unit), texts),
+        unit_name=comparable(names.unit_prefix(xid, unit)),
         executor=EXECUTORS[executor.kind],
-        full_name=canonical.replaced(names.full_job_name(xid, unit, job.name), texts),
+        full_name=comparable(names.full_job_name(xid, unit, job.name)),
         name=job.name,
-        args=canonical.replaced(job.args, texts),
-        env=canonical.replaced(dict(job.env), texts),
+        args=comparable(job.args),
+        env=comparable(dict(job.env)),
         packageable=packageable,
-        given=canonical.replaced(given.args, texts),
+        given=comparable(given.args),
         unset=given.unset,
         req=requirements(executor.requirements),
-        tensorboard=canonical.replaced(_tensorboard(executor), texts),
+        tensorboard=comparable(_tensorboard(executor)),
         docker_options=_docker_options(executor.docker_options) if isinstance(executor, Local) else None,
     )
 

@@ -12,7 +12,8 @@ RULES = {
     "experiment-id": """<XID> is XManager's clock in milliseconds and our stable number. The clock also stands unmarked
         where the recording missed it: one number of 13 digits, the same throughout a file.""",
     "temporary-folder": """<TMP> is a folder outside the example that was made while the script ran, or its name.""",
-    "tensorboard": """XManager asks the cloud for `projects/…/tensorboards/NAME`; ours is a reference to NAME.""",
+    "references": """What only the cloud knows is a reference in ours: a TensorBoard stands for
+        `projects/…/locations/us-central1/tensorboards/NAME`, any other for one part of a path, whatever it is.""",
     "architecture": """XManager (since 0.8.5) notes the CPU architecture that an accelerator implies; ours notes only
         what the user asked for.""",
     "service-tier": """XManager does not print `PROD`, its default; ours notes it when the user asked for it.""",

@@ -15,7 +15,7 @@ import sysconfig
 import types
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xmgen import __file__ as _xmgen_file
 
@@ -33,8 +33,7 @@ class CommandLine(list[str]):
 
     def __getitem__(self, index: Any) -> Any:
         self.read |= index != 0
-        value: Any = super().__getitem__(index)
-        return value
+        return cast(Any, super()).__getitem__(index)
 
     def __iter__(self) -> Iterator[str]:
         self.read = True
