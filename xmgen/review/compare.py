@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from xmgen import arguments
@@ -67,6 +67,9 @@ class StackChange:
     resources: tuple[ResourceChange, ...] = ()
     problem: str = ""
 
+
+CODE = frozenset({"digest", "exclude", "ignore", "requirements"})
+"""What of an executable follows from the files in its folder; the rest is its definition."""
 
 Shape = tuple[str, str, tuple[str, ...]]
 """Role, label and names of the jobs: units of different shape are never the same trial."""
@@ -133,19 +136,13 @@ def _changed_executables(old: Plan | None, new: Plan | None) -> dict[str, Reason
     """By the name that jobs know them by."""
     if old is None or new is None:
         return {}
-    before = {
-        executable.name: planned
-        for executable, planned in zip(old.experiment.executables, old.executables, strict=True)
-    }
+    before = {executable.name: asdict(executable) for executable in old.experiment.executables}
     result: dict[str, Reason] = {}
-    for executable, planned in zip(new.experiment.executables, new.executables, strict=True):
-        known = before.get(executable.name)
-        if known is None or known == planned:
-            continue
-        differing = _differing(known.inputs, planned.inputs)
-        # A generated Dockerfile names what it copies and runs: with the code alone it stays the same.
-        kind = "code" if differing == ("digest",) and known.dockerfile == planned.dockerfile else "executable"
-        result[executable.name] = Reason(kind, executable.name)
+    for executable in new.experiment.executables:
+        differing = _differing(before.get(executable.name, asdict(executable)), asdict(executable))
+        if differing:
+            kind = "code" if CODE.issuperset(differing) else "executable"
+            result[executable.name] = Reason(kind, executable.name)
     return result
 
 
