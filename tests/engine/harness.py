@@ -126,10 +126,12 @@ class Project:
 
     def declare(self, *units: dict[str, Any], **executables: dict[str, Any]) -> None:
         """A program with these units (see `unit`). They run `trial` unless other executables are given."""
-        digest = self.code("trial", TRIAL)
-        trial = {"directory": "code/trial", "digest": digest, "command": ["./trial"], "working_directory": "code"}
         used = {job["executable"] for unit in units for job in unit["jobs"]}
-        plan = {"executables": {**({"trial": trial} if "trial" in used else {}), **executables}, "units": list(units)}
+        if "trial" in used - executables.keys():
+            digest = self.code("trial", TRIAL)
+            trial = {"directory": "code/trial", "digest": digest, "command": ["./trial"], "working_directory": "code"}
+            executables = {"trial": trial, **executables}
+        plan = {"executables": executables, "units": list(units)}
         for unit in units:
             for job in unit["jobs"]:
                 job["env"] = {"PROJECT": str(self.root), **job.get("env", {})}

@@ -127,9 +127,7 @@ def test_changed_code_replaces_what_runs_it_and_what_depends_on_that(project: Pr
         "command": ["./trial"],
         "working_directory": "code",
     }
-    code = (project.root / "code" / "trial").read_text()
     project.declare(*units, other=other, trial=trial)
-    (project.root / "code" / "trial").write_text(code)
     outcome = project.up()
 
     assert outcome.ok, outcome.output
@@ -232,10 +230,8 @@ def test_a_finished_trial_can_be_imported(project: Project):
     before = project.state()["one"]
     assert project.pulumi("state", "delete", before["urn"], "--yes", "--stack", "dev").ok
 
-    outcome = project.pulumi(
-        "import", "xmgen:local:Run", "one", "one", "--yes", "--skip-preview", "--protect=false", "--generate-code=false",
-        "--stack", "dev",
-    )  # fmt: skip
+    options = ("--yes", "--skip-preview", "--protect=false", "--generate-code=false", "--stack", "dev")
+    outcome = project.pulumi("import", "xmgen:local:Run", "one", "one", *options)
 
     assert outcome.ok, outcome.output
     assert project.state()["one"]["outputs"] == before["outputs"]
