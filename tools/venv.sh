@@ -18,7 +18,8 @@ if ! new_enough .venv/bin/python; then
         fi
     done
     if [ -z "$python" ]; then
-        echo "error: Python 3.11 or newer is needed; ${PYTHON:-python3} is $(${PYTHON:-python3} --version 2>&1 || true)" >&2
+        found=$("${PYTHON:-python3}" --version 2>/dev/null || echo "missing")
+        echo "error: Python 3.11 or newer is needed; ${PYTHON:-python3} is $found" >&2
         echo "  \`make PYTHON=/path/to/python3.11 ...\` names another one" >&2
         exit 1
     fi

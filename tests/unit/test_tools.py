@@ -159,3 +159,44 @@ def test_in_ci_a_skipped_test_is_a_failed_one(body: str, ci: str, closing: str, 
         text=True,
     )
     assert (done.stdout.splitlines()[-1].split(" in ")[0], done.returncode) == (closing, exit_code), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("pythons", "variable", "exit_code", "said"),
+    [
+        pytest.param({"python3": "3.9.1"}, "", 1, "python3 is Python 3.9.1", id="too old"),
+        pytest.param({}, "", 1, "python3 is missing", id="none"),
+        pytest.param({"python3": "3.12.0"}, "python3.9", 1, "python3.9 is missing", id="the one asked for is missing"),
+        pytest.param({"python3": "3.9.1", "python3.12": "3.12.0"}, "", 0, "Python 3.12.0", id="a newer one beside it"),
+        pytest.param({"python3": "3.13.0", "mine": "3.11.0"}, "mine", 0, "Python 3.11.0", id="the one asked for"),
+    ],
+)
+def test_the_virtual_environment_has_a_python_that_is_new_enough(
+    pythons: dict[str, str], variable: str, exit_code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tools").mkdir()
+    shutil.copy(TOOLS / "venv.sh", tmp_path / "tools")
+    path = tmp_path / "path"
+    path.mkdir()
+    for name in ("sh", "dirname", "rm", "mkdir", "cp"):
+        (path / name).symlink_to(shutil.which(name) or pytest.fail(f"no {name}"))
+    for name, version in pythons.items():
+        new_enough = tuple(map(int, version.split("."))) >= (3, 11)
+        # Makes a virtual environment by copying itself; installing does nothing.
+        (path / name).write_text(f"""#!/bin/sh
+case "$*" in
+    --version) echo Python {version} ;;
+    -c*) exit {0 if new_enough else 1} ;;
+    "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+esac
+""")
+        (path / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", "tools/venv.sh", "."],
+        cwd=tmp_path,
+        env={"PATH": str(path)} | ({"PYTHON": variable} if variable else {}),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, said in done.stdout + done.stderr) == (exit_code, True), done.stdout + done.stderr
+    assert (tmp_path / ".venv").exists() == (exit_code == 0)
