@@ -59,6 +59,12 @@ def test_what_is_no_text(content: bytes, tmp_path: Path) -> None:
     assert caught.value.problems[0].where.startswith("launcher.py")
 
 
+def test_a_syntax_error_in_a_module_of_the_scripts(tmp_path: Path) -> None:
+    assert problems(tmp_path, "import helper", helper="x = 1\ny = (2\n") == [
+        Problem("syntax error: '(' was never closed", "helper.py:2", "y = (2\n      ^")
+    ]
+
+
 def shown(problem: Problem, folder: Path) -> str:
     """The traceback with the script's folder left out."""
     return problem.hint.replace(f"{folder.resolve()}/", "")
@@ -160,6 +166,10 @@ def test_what_led_to_an_exception_is_shown_too(tmp_path: Path) -> None:
             ),
         ),
         (
+            "xm.JobRequirements(t5=1)",
+            Problem("unknown ResourceType 't5'", "launcher.py:2"),
+        ),
+        (
             "x = 1",
             Problem(
                 "the launch script creates no experiment",
@@ -190,7 +200,7 @@ def test_several_experiments(tmp_path: Path) -> None:
                 experiment.add(xm.Job(image, xm_local.Local()))
         """,
     )
-    assert problem.message == "the script adds to 2 experiments: 'one', 'two'"
+    assert (problem.message, problem.where) == ("the script adds to 2 experiments: 'one', 'two'", "launcher.py")
 
 
 @pytest.mark.parametrize(

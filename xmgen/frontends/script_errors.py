@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sysconfig
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from xmgen import __file__ as _xmgen_file
@@ -30,6 +32,9 @@ def raised(error: BaseException, script: Path, place: str) -> XmgenError:
     """The error to show for an exception that left the script; our own errors as they are, with a place."""
     if isinstance(error, XmgenError):
         return _placed(error, script, place)
+    if isinstance(error, SyntaxError) and error.filename:
+        # Of a module that the script imports, beside it or below.
+        return syntax_error(error, Path(os.path.relpath(error.filename, script.parent)).as_posix())
     line = _line(error, script)
     where = f"{place}:{line}" if line else place
     if isinstance(error, SystemExit):
@@ -42,21 +47,19 @@ def raised(error: BaseException, script: Path, place: str) -> XmgenError:
 def _placed(error: XmgenError, script: Path, place: str) -> XmgenError:
     """Give a problem without a place the script's line that led to it."""
     line = _line(error, script)
-    if not line or all(problem.where for problem in error.problems):
+    return at(error, f"{place}:{line}" if line else place)
+
+
+def at(error: XmgenError, place: str) -> XmgenError:
+    """The error with `place` for each problem that has none."""
+    if all(problem.where for problem in error.problems):
         return error
-    where = f"{place}:{line}"
-    problems = [
-        problem if problem.where else Problem(problem.message, where=where, hint=problem.hint)
-        for problem in error.problems
-    ]
     kind = InputError if isinstance(error, InputError) else type(error)
-    return kind(*problems)
+    return kind(*(problem if problem.where else replace(problem, where=place) for problem in error.problems))
 
 
 def _line(error: BaseException, script: Path) -> int | None:
     """The innermost line of the script that was being executed."""
-    if isinstance(error, SyntaxError) and error.filename == str(script):
-        return error.lineno
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(script)]
     return lines[-1] if lines else None
 

@@ -34,7 +34,11 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
     no experiment, several, or one without work units.
     """
     recorded = record(source, root=root, stack=stack, flags=flags)
-    return recording.to_experiment(recorded, stack=stack, source=_name(source, root))
+    place = _name(source, root)
+    try:
+        return recording.to_experiment(recorded, stack=stack, source=place)
+    except InputError as error:
+        raise script_errors.at(error, place) from error
 
 
 def record(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Recording:

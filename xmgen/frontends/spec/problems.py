@@ -72,7 +72,10 @@ def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) ->
         return document.problem(context["message"], path, context["hint"])
     if kind == "extra_forbidden":
         name = str(path[-1])
-        return document.problem(f"unknown key {name!r}", path, _suggestion(name, _fields(model, path[:-1])))
+        if name in (known := _fields(model, path[:-1])):
+            # The only place that two models share is a work unit, and `job` belongs to the one without `jobs`.
+            return document.problem("cannot stand beside `jobs`", path)
+        return document.problem(f"unknown key {name!r}", path, _suggestion(name, known))
     if kind == "missing":
         hint = "or `jobs`, for a group" if path[-1] == "job" else ""
         return document.problem(f"the key {str(path[-1])!r} is missing", path, hint)

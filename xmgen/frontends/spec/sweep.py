@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from xmgen.errors import did_you_mean
 from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
 from xmgen.frontends.spec.distributions import Distribution, EnvDistribution
 from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue
@@ -162,9 +163,7 @@ def check(sweep: Sequence[_Block], jobs: Sequence[str]) -> None:
         for target in dict.fromkeys(block.targets()):
             job, _, name = target
             if jobs and job not in jobs:
-                raise error(
-                    f"the sweep sets values of {job!r}, which is no job of this group", f"jobs: {', '.join(jobs)}"
-                )
+                raise error(f"the sweep sets values of {job!r}, which is no job of this group", did_you_mean(job, jobs))
             if target in seen:
                 raise error(f"{name} is swept by two blocks", "the later would hide the earlier")
             seen.add(target)
