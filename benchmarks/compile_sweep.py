@@ -58,7 +58,7 @@ def peak_megabytes(launcher: Path) -> float:
 def emitter_budget(folder: Path) -> bool:
     launcher = project(folder, 10_000)
     plan, _ = compiler.compile_source(launcher, root=folder, stack="sweep")
-    manifests = [unit.manifest for unit in plan.units]
+    manifests = [manifest for unit in plan.units for manifest in unit.manifests]
 
     def emit() -> None:
         with (folder / "manifests.yaml").open("w") as file:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def compile_source(source: Path, *, root: Path, stack: str, flags: Sequence[str]
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _no_collection() -> Generator[None]:
     """A compile makes many objects and drops few: looking for cycles among them takes a third of its time."""
     enabled = gc.isenabled()
     gc.disable()

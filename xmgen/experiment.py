@@ -65,6 +65,7 @@ class PythonContainer:
     path:         the folder.
     digest:       content hash of the folder (`xmgen.sources.digest`), so that changed code is a changed experiment.
     exclude:      files of the folder that are not its code: the experiment's own source.
+    ignore:       the lines of the folder's `.dockerignore`.
     requirements: whether the folder has a `requirements.txt`, which lists what the image installs.
     """
 
@@ -74,6 +75,7 @@ class PythonContainer:
     entrypoint: ModuleName | CommandList
     digest: str
     exclude: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     requirements: bool = False
     base_image: str | None = None
     docker_instructions: tuple[str, ...] | None = None

@@ -47,6 +47,19 @@ def unit_prefix(experiment: int, unit: WorkUnit) -> str:
     return f"{experiment}_auxiliary" if unit.role == "auxiliary" else f"{experiment}_{unit.id}"
 
 
+def gcp_label(text: str) -> str:
+    """The value of a label of a Google Cloud resource: lower-case letters, digits and hyphens, at most 63."""
+    return slug(text, 63)
+
+
+def service_account(stack: str, purpose: str) -> str:
+    """Id of a service account: 6 to 30 lower-case letters, digits and hyphens, a letter first."""
+    name = f"{stack}-{purpose}"
+    if len(name) > 30:
+        name = f"{stack[: 30 - 10 - len(purpose)].rstrip('-')}-{short_hash(stack)}-{purpose}"
+    return name if name[0].isalpha() else f"x{name}"[:30]
+
+
 def short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

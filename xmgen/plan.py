@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
+from xmgen.catalog.pools import NodePool
 from xmgen.experiment import Experiment
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
@@ -25,15 +27,48 @@ class PlannedExecutable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedImage:
+    """An image that the stack builds and pushes.
+
+    name:       the resource's logical name, and the image's in the repository.
+    tag:        hash of the code and the Dockerfile.
+    directory:  the code. context: the build context, which is the folder above where the user's own instructions copy
+                the code by its folder's name. Both, and `dockerfile`, are relative to the project root.
+    files:      generated texts, by file name: the Dockerfile, unless it is the user's, and what the context leaves out.
+    """
+
+    name: str
+    tag: str
+    directory: str
+    digest: str
+    exclude: tuple[str, ...]
+    context: str
+    dockerfile: str
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A GKE cluster of the stack. location: zone or region that the jobs ask for; None leaves it to configuration.
+    system_machine_type: of the pool for the cluster's own pods.
+    """
+
+    location: str | None
+    system_machine_type: str
+    pools: tuple[NodePool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedUnit:
     """name: the logical name. position: in `Experiment.units`. depends_on: logical names.
-    manifest: the document from which the program creates the resource.
+    manifests: the documents from which the program creates the resources: one Run, or a Job per job.
     """
 
     name: str
     identity: str
     position: int
-    manifest: Manifest
+    executor: Literal["local", "kubernetes"]
+    manifests: tuple[Manifest, ...]
     depends_on: tuple[str, ...] = ()
 
 
@@ -42,6 +77,8 @@ class Plan:
     experiment: Experiment
     executables: tuple[PlannedExecutable, ...]
     units: tuple[PlannedUnit, ...]
+    images: tuple[PlannedImage, ...] = ()
+    cluster: Cluster | None = None
     notes: tuple[str, ...] = field(default=())
     """What a reader of the summary should know, such as a requirement that has no effect."""
 

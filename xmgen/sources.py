@@ -65,7 +65,7 @@ def digest(path: Path, exclude: Collection[str] = ()) -> str:
 
 def files(folder: Path, exclude: Collection[str] = ()) -> list[str]:
     """The files of a folder that count as its code: POSIX paths relative to it, sorted."""
-    ignored = _ignore_rules(folder)
+    ignored = ignore_rules(folder)
     candidates = set(_walk(folder)) - {IGNORE_FILE, *exclude}
     if not ignored:
         return sorted(candidates)
@@ -86,7 +86,8 @@ def _walk(folder: Path) -> Iterator[str]:
                 yield (Path(parent) / name).relative_to(folder).as_posix()
 
 
-def _ignore_rules(folder: Path) -> list[str]:
+def ignore_rules(folder: Path) -> list[str]:
+    """The rules of the folder's `.dockerignore`, without comments."""
     try:
         text = (folder / IGNORE_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:

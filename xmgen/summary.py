@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from typing import assert_never
 
+from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
     Arg,
     BazelBinary,
@@ -27,7 +28,9 @@ ROWS = 200
 def overview(plan: Plan) -> str:
     """`8 work units on this machine`."""
     count = len(plan.units)
-    return f"{count} work unit{'' if count == 1 else 's'} on this machine"
+    places = {"local": "on this machine", "kubernetes": "on GKE"}
+    where = " and ".join(dict.fromkeys(places[unit.executor] for unit in plan.units))
+    return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
 
 
 def render(plan: Plan) -> str:
@@ -50,17 +53,48 @@ def render(plan: Plan) -> str:
         header=header(experiment),
         title=experiment.title,
         overview=f"{overview(plan)[0].upper()}{overview(plan)[1:]}.",
-        resources=[("xmgen:local:Executable", len(plan.executables)), ("xmgen:local:Run", len(plan.units))],
+        resources=_resources(plan),
+        pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
         notes=plan.notes,
         executables=[
-            {"name": planned.name, "kind": type(executable).__name__, "origin": _origin(executable)}
-            for planned, executable in zip(plan.executables, experiment.executables, strict=True)
+            {"name": executable.name, "kind": type(executable).__name__, "origin": _origin(executable)}
+            for executable in experiment.executables
         ],
         shared=" ".join(_text(arg) for arg in shared),
         units=units,
         dependencies=any(unit.depends_on for unit in plan.units),
-        omitted=f"… and {omitted:,} more in manifests/local.yaml." if omitted else "",
+        omitted=f"… and {omitted:,} more in manifests/." if omitted else "",
     )
+
+
+def _resources(plan: Plan) -> list[tuple[str, int]]:
+    runs = [unit for unit in plan.units if unit.executor == "local"]
+    jobs = [manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests]
+    counts = [
+        ("xmgen:local:Executable", len(plan.executables)),
+        ("xmgen:local:Run", len(runs)),
+        ("gcp:container/cluster:Cluster", 1 if plan.cluster else 0),
+        # And the one for the cluster's own pods.
+        ("gcp:container/nodePool:NodePool", len(plan.cluster.pools) + 1 if plan.cluster else 0),
+        ("docker-build:index:Image", len(plan.images)),
+        ("kubernetes:batch/v1:Job", len(jobs)),
+    ]
+    return [(type, count) for type, count in counts if count]
+
+
+def _pool(pool: NodePool) -> dict[str, str]:
+    accelerator = ""
+    if pool.gpu is not None:
+        accelerator = f"{pool.gpu.count} x {pool.gpu.label}"
+    elif pool.tpu is not None:
+        accelerator = f"{pool.tpu.label} {pool.tpu.topology}"
+    return {
+        "name": pool.name,
+        "machine": pool.machine_type,
+        "accelerator": accelerator,
+        "provisioning": pool.provisioning,
+        "nodes": f"{pool.min_nodes} to {pool.max_nodes}",
+    }
 
 
 def shared_arguments(jobs: list[Job]) -> list[Arg]:

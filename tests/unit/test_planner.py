@@ -90,7 +90,7 @@ def test_what_a_work_unit_becomes() -> None:
     worker = job("--x=1", ShellSafeArg("$HOME"), name="worker-0", executor=executor, env={"A": "b"})
     server = job(name="server", executor=Local(service=True))
     planned = planner.plan(experiment(job("--first"), (worker, server), after={1: [0]})).units[1]
-    assert planned.manifest == {
+    assert planned.manifests[0] == {
         "name": planned.name,
         "identity": planned.identity,
         "jobs": [
@@ -127,7 +127,7 @@ def test_executables_whose_names_make_one_folder_get_two() -> None:
     )
     assert [executable.name for executable in plan.executables][:2] == ["my-model", "my-model-2"]
     assert plan.executables[2].name.startswith("executable-")
-    assert [unit.manifest["jobs"][0]["executable"] for unit in plan.units] == [e.name for e in plan.executables]  # type: ignore[index,call-overload]
+    assert [unit.manifests[0]["jobs"][0]["executable"] for unit in plan.units] == [e.name for e in plan.executables]  # type: ignore[index,call-overload]
 
 
 def test_what_has_no_effect_is_said() -> None:
@@ -147,10 +147,9 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
                 executables=(BazelBinary(name="trainer", label="//:train"),),
             )
         )
-    other = "xm_local.Local runs jobs on this machine; `xmgen expand` shows the units of any executor"
+    other = "xm_local.Kubernetes runs jobs on GKE, xm_local.Local on this machine; `xmgen expand` shows any unit"
     assert caught.value.problems == (
         Problem("the Vertex executor cannot be compiled yet", "work unit 1, job train", other),
-        Problem("the Kubernetes executor cannot be compiled yet", "work unit 2, job train", other),
         Problem(
             "all of its jobs are services, so it would never end",
             "work unit 3",
@@ -160,5 +159,10 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
             "executable 'trainer' is built by Bazel (//:train), which a stack cannot do",
             "",
             "build it with Bazel and use xm.Binary with the program or xm.Container with the pushed image",
+        ),
+        Problem(
+            "executable 'trainer' is built by Bazel (//:train), which a stack cannot do",
+            "",
+            "push the image with Bazel and use xm.Container with its name",
         ),
     )

@@ -6,6 +6,7 @@ docs/architecture.md describes both resources' inputs.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from typing import assert_never
 
 from xmgen import names
@@ -84,7 +85,9 @@ def _exclude(inputs: Manifest, exclude: tuple[str, ...]) -> None:
         inputs["exclude"] = list(exclude)
 
 
-def manifest(experiment: Experiment, unit: WorkUnit, name: str, identity: str, executables: dict[str, str]) -> Manifest:
+def manifest(
+    experiment: Experiment, unit: WorkUnit, name: str, identity: str, executables: Mapping[str, str]
+) -> Manifest:
     """One Run: the inputs, and `dependsOn` is added by the planner. `executables` maps names to logical names."""
     return {
         "name": name,

@@ -34,5 +34,5 @@ def resources(plan: Plan) -> list[Resource]:
     for unit in plan.units:
         # A unit waits for its executables, which are all of step 1.
         steps[unit.name] = 1 + max((steps[name] for name in unit.depends_on), default=1)
-        result.append(Resource(RUN_TYPE, unit.name, steps[unit.name], unit.depends_on, unit.manifest))
+        result.append(Resource(RUN_TYPE, unit.name, steps[unit.name], unit.depends_on, unit.manifests[0]))
     return sorted(result, key=lambda resource: resource.step)
