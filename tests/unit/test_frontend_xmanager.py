@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import subprocess
@@ -286,6 +287,8 @@ def test_nothing_of_a_script_stays_behind(tmp_path: Path, monkeypatch: pytest.Mo
         os.environ['LEFT'] = 'behind'
         del os.environ['HERE']
         os.chdir('/')
+        import asyncio
+        asyncio.run(asyncio.sleep(0))
         def main(_): launch()
         """,
     )
@@ -299,10 +302,12 @@ def test_nothing_of_a_script_stays_behind(tmp_path: Path, monkeypatch: pytest.Mo
             sys.modules["__main__"],
             dict(os.environ),
             Path.cwd(),
+            asyncio.get_event_loop(),
             sorted(absl_flags.FLAGS),
             absl_flags.FLAGS.is_parsed(),
         )
 
+    asyncio.set_event_loop(asyncio.new_event_loop())  # and stays: later tests may want one
     load(script)  # what xmgen itself imports on first use is imported now
     before = state()
     load(script, "--name=x")

@@ -13,6 +13,7 @@ import os
 import sys
 import sysconfig
 import types
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -139,13 +140,22 @@ def is_users(name: str) -> bool:
 
 @contextlib.contextmanager
 def _event_loop() -> Generator[None]:
-    """Scripts call `asyncio.get_event_loop().run_until_complete(…)`; from Python 3.14 that needs a loop that is set."""
+    """Scripts call `asyncio.get_event_loop().run_until_complete(…)`; from Python 3.14 that needs a loop that is set.
+
+    The thread's own is set again afterwards: `asyncio.run` in a script would leave it without one.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            before = asyncio.get_event_loop()
+        except RuntimeError:
+            before = None
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         yield
     finally:
-        asyncio.set_event_loop(None)
+        asyncio.set_event_loop(before)
         loop.close()
 
 
