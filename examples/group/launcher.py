@@ -24,7 +24,7 @@ def main(_):
 
         async def group(work_unit, learning_rate):
             address = f"{work_unit.get_full_job_name('server')}:28470"
-            executor = xm_local.Local(xm.JobRequirements(cpu=1))
+            executor = xm_local.Local()
             jobs = {
                 f"worker-{shard}": xm.Job(
                     worker, executor, args={"server": address, "shard": shard, "shards": WORKERS.value}
