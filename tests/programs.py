@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import runpy
 import sys
 from collections.abc import Mapping
@@ -52,12 +53,17 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 def run(folder: Path) -> Program:
     """What the program of a stack's folder declares. Its modules are loaded afresh and forgotten again."""
     program = Program()
+    # Pulumi uses the thread's event loop, which other tests may have closed and which newer Pythons do not make.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     mocks.set_mocks(program, preview=False)
     before = sys.path[:]
     sys.path.insert(0, str(folder))
     try:
         pulumi.runtime.test(lambda: runpy.run_path(str(folder / "__main__.py"), run_name="__main__"))()
     finally:
+        asyncio.set_event_loop(None)
+        loop.close()
         sys.path[:] = before
         for name in {module.stem for module in folder.glob("*.py")} - {"__main__"}:
             sys.modules.pop(name, None)
