@@ -27,6 +27,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 @pytest.fixture
-def image(project: Project) -> Image:
+def image(project: Project, daemon: DockerClient) -> Iterator[Image]:
     """The image `trial`: its entry point runs the first argument as a script, as the process `trial` does."""
-    return Image(project).write()
+    yield Image(project).write()
+    for built in daemon.images.list(filters={"label": "xmgen.executable"}):
+        daemon.images.remove(built.id, force=True)

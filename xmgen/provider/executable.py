@@ -15,7 +15,7 @@ from xmgen.provider.settings import Runner, Settings
 from xmgen.provider.unit import Packaged
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
 
-_INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath", "exclude")
+INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath", "exclude")
 
 
 class ExecutableResource:
@@ -146,10 +146,10 @@ class ExecutableResource:
 
 def _malformed(news: Properties) -> dict[str, Problem]:
     problems = {
-        key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, _INPUTS)) for key in news if key not in _INPUTS
+        key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, INPUTS)) for key in news if key not in INPUTS
     }
     inputs = cast("Properties", plain(news))
-    for key in _INPUTS:
+    for key in INPUTS:
         value = inputs.get(key)
         if value is None or value == UNKNOWN:
             continue

@@ -30,6 +30,8 @@ class PulumiLog(Protocol):
 _DOCKERFILE = ".xmgen.Dockerfile"
 """Name in the build context: the Dockerfile itself may lie outside."""
 
+_DOCKERIGNORE = ".dockerignore"
+
 
 def tag(name: str, digest: str, dockerfile: bytes, context_path: str) -> str:
     """The tag of the image: the same for the same code and the same Dockerfile, whoever builds it."""
@@ -152,18 +154,24 @@ def _follow(events: Iterator[dict[str, Any]], failure: str, where: str, log: Log
 
 
 def _context(root: Path, packaged: Packaged) -> io.BytesIO:
-    """The build context: exactly the files that the digest covers, and the Dockerfile."""
+    """The build context: exactly the files that the digest covers. The Dockerfile is sent, and not seen by COPY."""
     folder = root / packaged.directory
     result = io.BytesIO()
     with tarfile.open(fileobj=result, mode="w") as archive:
         for name in sources.files(folder, packaged.exclude):
-            archive.add(folder / name, f"{packaged.context_path}/{name}".lstrip("/"), recursive=False, filter=_as_root)
-        content = (root / packaged.dockerfile).read_bytes()
-        member = tarfile.TarInfo(_DOCKERFILE)
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
+            inside = f"{packaged.context_path}/{name}".lstrip("/")
+            if inside != _DOCKERIGNORE:
+                archive.add(folder / name, inside, recursive=False, filter=_as_root)
+        _add(archive, _DOCKERFILE, (root / packaged.dockerfile).read_bytes())
+        _add(archive, _DOCKERIGNORE, f"{_DOCKERFILE}\n{_DOCKERIGNORE}\n".encode())
     result.seek(0)
     return result
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
 
 
 def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:

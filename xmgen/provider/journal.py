@@ -155,6 +155,6 @@ class RunFolder:
 def file_name(name: str) -> str:
     """A name as a file name: names of jobs are free text. The usual ones stay as they are."""
     safe = "".join("-" if char in "/\\\0" else char for char in name)
-    if safe != name or safe.startswith(".") or len(os.fsencode(safe)) > 120:
+    if not safe or safe != name or safe.startswith(".") or len(os.fsencode(safe)) > 120:
         return f"{safe.lstrip('.')[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return safe

@@ -15,7 +15,7 @@ from xmgen.provider.settings import Settings
 from xmgen.provider.unit import Unit, fingerprint, parse
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, masked, plain, secrets
 
-_OUTPUTS = (
+OUTPUTS = (
     "attempt",
     "exitCode",
     "exitCodes",
@@ -79,7 +79,7 @@ class RunResource:
 
     def _expected(self, request: Request, inputs: Properties) -> Properties:
         """What a preview can say."""
-        outputs: Properties = dict.fromkeys(_OUTPUTS, UNKNOWN)
+        outputs: Properties = dict.fromkeys(OUTPUTS, UNKNOWN)
         unit = None if has_unknown(inputs) else parse(inputs)[0]
         if unit is not None:
             outputs |= runs.paths(RunFolder(self._root, request.urn.stack, unit.name), unit)

@@ -110,9 +110,12 @@ def fingerprint(inputs: Properties) -> str:
 
 
 def _executable(job: Value) -> Value:
-    """A job's executable without where it runs. What a preview does not know yet stands for itself."""
+    """A job's executable as far as it decides what runs: not where, and what is left out of the code is no part of it.
+
+    What a preview does not know yet stands for itself.
+    """
     executable = job.get("executable") if isinstance(job, dict) else job
-    return {**executable, "runner": ""} if isinstance(executable, dict) else executable
+    return {**executable, "runner": "", "exclude": []} if isinstance(executable, dict) else executable
 
 
 def parse(inputs: Properties) -> tuple[Unit | None, dict[str, Problem]]:
