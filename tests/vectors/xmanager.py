@@ -45,7 +45,7 @@ def copied(source: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         if (source / "examples").is_dir():
-            shutil.copytree(source / "examples", root / "examples", symlinks=True)
+            shutil.copytree(source / "examples", root / "examples", ignore_dangling_symlinks=True)
         yield root
 
 
