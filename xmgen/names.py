@@ -5,6 +5,7 @@ A user may title things as they like; each function here turns any text into a n
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import keyword
 import re
@@ -18,6 +19,7 @@ UNIT_SLUG_LENGTH = 40
 up to nine characters, and 63 is the limit of a DNS label."""
 
 
+@functools.lru_cache(maxsize=4096)
 def slug(text: str, limit: int = 63) -> str:
     """Lower-case letters, digits and single hyphens; starts and ends with a letter or digit.
 
@@ -102,7 +104,7 @@ def _argument_slugs(args: Sequence[Arg], experiment: str, room: int) -> list[str
     for arg in reversed(args):
         if isinstance(arg, ShellSafeArg) or experiment in arg:
             continue
-        part = re.sub(r"[^a-z0-9]+", "-", arg.lower()).strip("-")
+        part = _argument_slug(arg)
         if not part:
             continue
         room -= len(part) + 1
@@ -110,3 +112,9 @@ def _argument_slugs(args: Sequence[Arg], experiment: str, room: int) -> list[str
             break
         parts.append(part)
     return parts[::-1]
+
+
+# The trials of a sweep share most of their arguments.
+@functools.lru_cache(maxsize=4096)
+def _argument_slug(arg: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", arg.lower()).strip("-")

@@ -6,6 +6,7 @@ import abc
 import asyncio
 import contextvars
 import enum
+import functools
 import getpass
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
@@ -129,7 +130,9 @@ def _shown_args(job_type: JobType) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if value}
 
 
+@functools.cache
 def creator() -> str:
+    """Who runs the script. Asked once: every unit of a sweep has it."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
