@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from xmgen.experiment import Executor, Experiment, Job, WorkUnit
 
 _EXECUTOR = TypeAdapter[Executor](Executor)
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def identities(experiment: Experiment) -> list[str]:
@@ -30,7 +31,7 @@ def identities(experiment: Experiment) -> list[str]:
             [_job_content(job, executors) for job in unit.jobs],
             [result[position] for position in unit.depends_on],
         ]
-        text = positional.normalise(json.dumps(content, ensure_ascii=False, separators=(",", ":")), unit)
+        text = positional.normalise(_CANONICAL.encode(content), unit)
         identity = hashlib.sha256(text.encode()).hexdigest()
         positional.known[str(unit.id)] = identity
         result.append(identity)

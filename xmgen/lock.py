@@ -6,32 +6,38 @@ One line per executable and per work unit, so that a changed trial is a changed 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from xmgen.errors import InputError, Problem
-from xmgen.experiment import VERSION, Experiment
+from xmgen.experiment import VERSION, Executable, Experiment, WorkUnit
 
 _EXPERIMENT = TypeAdapter[Experiment](Experiment)
+_EXECUTABLE = TypeAdapter[Executable](Executable)
+_UNIT = TypeAdapter[WorkUnit](WorkUnit)
 
 
 def dumps(experiment: Experiment) -> str:
-    data: dict[str, Any] = _EXPERIMENT.dump_python(experiment, mode="json", exclude_none=True)
-    lines = [f"  {_compact(key)}: {_one_per_line(value)}" for key, value in data.items()]
+    lists = {
+        "executables": [_EXECUTABLE.dump_json(each, exclude_none=True).decode() for each in experiment.executables],
+        "units": [_UNIT.dump_json(each, exclude_none=True).decode() for each in experiment.units],
+    }
+    rest = _EXPERIMENT.dump_python(replace(experiment, executables=(), units=()), mode="json", exclude_none=True)
+    lines = [
+        f"  {_json(key)}: {_one_per_line(lists[key]) if key in lists else _json(value)}" for key, value in rest.items()
+    ]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _one_per_line(value: Any) -> str:
-    if not isinstance(value, list) or not value:
-        return _compact(value)
-    items = cast(list[Any], value)
-    return "[\n" + ",\n".join(f"    {_compact(item)}" for item in items) + "\n  ]"
+def _one_per_line(items: list[str]) -> str:
+    return "[\n" + ",\n".join(f"    {item}" for item in items) + "\n  ]" if items else "[]"
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(text: str, where: str) -> Experiment:

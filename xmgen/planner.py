@@ -155,7 +155,7 @@ class _KubernetesJobs:
         self._cluster = cluster
         self._awaited = awaited
         self._entrypoints = {e.name: images.known_entrypoint(e) for e in experiment.executables}
-        self._addresses = kubernetes.addresses(experiment)
+        self._addresses = kubernetes.addresses(experiment) if cluster else frozenset[str]()
 
     def manifests(self, position: int, name: str, predecessors: list[PlannedUnit]) -> tuple[Manifest, ...]:
         assert self._cluster is not None  # noqa: S101 — planned whenever a job is for a cluster
