@@ -30,17 +30,26 @@ def measure(side: Side, other: Side, rounds: int = ROUNDS) -> list[tuple[float, 
     return [(_seconds(side), _seconds(other)) for _ in range(rounds)]
 
 
-def report(budget: str, side: Side, other: Side, allowed: Callable[[float], float], rounds: int = ROUNDS) -> bool:
-    """Print the medians and their ratio. `allowed`: the budget in seconds, from the other side's seconds.
+def report(budget: str, side: Side, other: Side, allowed: Callable[[float], float]) -> bool:
+    """Measure both sides and judge. `allowed`: the budget in seconds, from the other side's seconds."""
+    return judge(budget, (side.name, other.name), measure(side, other), allowed)
+
+
+def judge(
+    budget: str,
+    names: tuple[str, str],
+    pairs: Sequence[tuple[float, float]],
+    allowed: Callable[[float], float],
+) -> bool:
+    """Print the medians of measured pairs of seconds and their ratio.
 
     Returns whether the budget is met: the median of what each pair leaves of it is not negative.
     """
-    pairs = measure(side, other, rounds)
     mine, its = (statistics.median(column) for column in zip(*pairs, strict=True))
     left = statistics.median(allowed(b) - a for a, b in pairs)
     ratio = statistics.median(a / b for a, b in pairs)
     verdict = "met" if left >= 0 else "MISSED"
-    print(f"{budget}\n  {side.name}: {mine:.3f} s   {other.name}: {its:.3f} s   ratio {ratio:.2f}   {verdict}")
+    print(f"{budget}\n  {names[0]}: {mine:.3f} s   {names[1]}: {its:.3f} s   ratio {ratio:.2f}   {verdict}")
     return left >= 0
 
 
