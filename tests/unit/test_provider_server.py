@@ -60,10 +60,10 @@ def test_it_takes_secrets_and_previews(tmp_path: Path):
     assert (answer.acceptSecrets, answer.supportsPreview, answer.acceptResources) == (True, True, False)
 
 
-def test_the_schema_has_both_resources_with_what_they_take_and_give(tmp_path: Path):
+def test_the_schema_has_the_resources_with_what_they_take_and_give(tmp_path: Path):
     schema = json.loads(ask(tmp_path, lambda stub: stub.GetSchema(pb.GetSchemaRequest())).schema)
     resources = schema["resources"]
-    assert sorted(resources) == ["xmgen:local:Executable", "xmgen:local:Run"]
+    assert sorted(resources) == ["xmgen:index:Code", "xmgen:local:Executable", "xmgen:local:Run"]
     assert tuple(resources["xmgen:local:Executable"]["inputProperties"]) == executable.INPUTS
     assert tuple(resources["xmgen:local:Run"]["properties"]) == run.OUTPUTS
     assert schema["version"] == ask(tmp_path, lambda stub: stub.GetPluginInfo(empty_pb2.Empty())).version

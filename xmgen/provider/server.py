@@ -129,11 +129,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _configure(self, configured: settings.Settings) -> None:
         # Imported here for the sake of those who only want the schema or the version.
+        from xmgen.provider.code_resource import CodeResource
         from xmgen.provider.executable import ExecutableResource
         from xmgen.provider.run import RunResource
 
         self._runs = Runs(self._root, configured, self._images)
         self._resources = {
+            "xmgen:index:Code": CodeResource(self._root),
             "xmgen:local:Executable": ExecutableResource(self._root, configured, self._images),
             "xmgen:local:Run": RunResource(self._root, configured, self._runs),
         }
