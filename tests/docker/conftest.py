@@ -29,6 +29,11 @@ def project(tmp_path: Path) -> Iterator[Project]:
 @pytest.fixture
 def image(project: Project, daemon: DockerClient) -> Iterator[Image]:
     """The image `trial`: its entry point runs the first argument as a script, as the process `trial` does."""
+    remove_built(daemon)
     yield Image(project).write()
+    remove_built(daemon)
+
+
+def remove_built(daemon: DockerClient) -> None:
     for built in daemon.images.list(filters={"label": "xmgen.executable"}):
         daemon.images.remove(built.id, force=True)

@@ -144,7 +144,7 @@ def test_ctrl_c_stops_what_runs_and_the_next_up_runs_it(project: Project, stubbo
 
     assert process.returncode != 0
     assert "cancelled" in output
-    assert "Traceback" not in output
+    assert "defect" not in output
     until(lambda: not project.processes(), "nothing keeps running")
     assert sorted(project.state()) == ["trial"]
     let_go(project)

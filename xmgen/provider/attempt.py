@@ -106,8 +106,7 @@ class Attempt:
 
         locks: open files that are held until then, even if the provider is killed.
         """
-        connection = daemon.connection() if self.has_containers else None
-        await undisturbed(self.watchdog.begin(self.id, list(locks), connection))
+        await undisturbed(self.watchdog.begin(self.id, list(locks), containers=self.has_containers))
         try:
             if self.has_containers:
                 network = asyncio.to_thread(containers.create_network, self.id, self._labels)

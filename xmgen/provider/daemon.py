@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -17,18 +16,12 @@ if TYPE_CHECKING:
     from docker.client import DockerClient
 
 _PING_SECONDS = 3
-_CONNECTION_VARIABLES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 
 LABEL_STACK = "xmgen.stack"
 LABEL_RUN = "xmgen.run"
 LABEL_ATTEMPT = "xmgen.attempt"
 LABEL_EXECUTABLE = "xmgen.executable"
 """Labels of containers, networks and images, by which ours are found again."""
-
-
-def connection() -> dict[str, str]:
-    """The part of the environment that says which daemon is meant."""
-    return {name: os.environ[name] for name in _CONNECTION_VARIABLES if name in os.environ}
 
 
 @functools.cache

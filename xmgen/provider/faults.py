@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import Literal
 
 Point = Literal["before_start", "running", "after_end"]
@@ -19,6 +20,10 @@ def at(point: Point) -> None:
     if wanted != point:
         return
     if who in ("engine", "both"):
-        os.kill(os.getppid(), signal.SIGKILL)
+        engine = os.getppid()
+        os.kill(engine, signal.SIGKILL)
+        # Here the engine is to be gone, not about to go.
+        while os.getppid() == engine:
+            time.sleep(0.001)
     if who in ("provider", "both"):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -71,7 +71,8 @@ class Images:
         loop = asyncio.get_running_loop()
 
         def tell(line: str) -> None:
-            asyncio.run_coroutine_threadsafe(log.info(line), loop)
+            # One after the other, in the order in which they came.
+            asyncio.run_coroutine_threadsafe(log.info(line), loop).result()
 
         # Units that share an image must not each build it.
         async with self._one_at_a_time:

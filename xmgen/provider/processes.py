@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from xmgen.errors import OperationError, Problem
 from xmgen.provider import watchdog
 from xmgen.provider.unit import Job, Shell
 
@@ -77,11 +78,9 @@ class Watchdog:
         self._listener: asyncio.Task[None] | None = None
         self._program: subprocess.Popen[bytes] | None = None
 
-    async def begin(self, attempt: str, locks: Sequence[int], docker: Mapping[str, str] | None) -> None:
-        """docker: environment by which the daemon is found, when the attempt has containers."""
-        await self._send(
-            {"do": "begin", "attempt": attempt, "containers": docker is not None, "docker": dict(docker or {})}, locks
-        )
+    async def begin(self, attempt: str, locks: Sequence[int], *, containers: bool) -> None:
+        """locks: open files that it keeps until the end of the attempt. containers: whether the attempt has any."""
+        await self._send({"do": "begin", "attempt": attempt, "containers": containers}, locks)
 
     async def spawn(
         self, job: str, *, argv: Sequence[str], cwd: Path, env: Mapping[str, str], record: Path
@@ -105,8 +104,14 @@ class Watchdog:
         return stream
 
     async def code(self, job: str) -> int:
-        """The exit code, once the process has ended and nothing of its group runs any more."""
-        return int((await self._events[job].get())["code"])
+        """The exit code, once the process has ended and nothing of its group runs any more.
+
+        Raises OperationError when that cannot be known because the watchdog was killed.
+        """
+        event = await self._events[job].get()
+        if "error" in event:
+            raise OperationError(Problem(event["error"]))
+        return int(event["code"])
 
     async def stop(self, job: str) -> None:
         await self._send({"do": "stop", "attempt": job.partition("/")[0], "job": job})
@@ -153,9 +158,12 @@ class Watchdog:
         async for line in stream:
             event = json.loads(line)
             self._events[event.get("job") or event["attempt"]].put_nowait(event)
-        # Without it nothing that runs is guarded any more, and its exit codes never come.
+        # What it ran was killed with it; the next attempt gets another one.
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
         for events in self._events.values():
-            events.put_nowait({"error": "xmgen's watchdog has ended", "code": 1})
+            events.put_nowait({"error": "the watchdog of xmgen was killed, and the processes with it"})
 
 
 def _send_frame(requests: socket.socket, body: bytes, files: list[int]) -> None:

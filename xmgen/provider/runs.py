@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,10 +25,6 @@ from xmgen.provider.wire import Properties, Value
 _LOCK_POLL_SECONDS = 0.1
 _LOCK_PATIENCE_SECONDS = 30.0
 """How long to wait for the watchdog of a provider that was killed to finish its work in the same run folder."""
-
-
-class Cancelled(Exception):
-    """The engine asked to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,55 +59,26 @@ class Runs:
         self._watchdog = Watchdog()
         self._scheduler: Scheduler | None = None
         self._preparing = asyncio.Lock()
-        self._active: set[asyncio.Task[Result]] = set()
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """Stops everything that runs, at once; what waits does not start any more."""
-        self._cancelled = True
-        for task in self._active:
-            task.cancel()
-
-    async def idle(self) -> None:
-        """Waits until nothing runs."""
-        while self._active:
-            await asyncio.wait(set(self._active))
 
     async def run(self, task: Task, log: Log) -> Result:
-        """Runs the unit to its end, unless it is found to have succeeded already.
+        """Runs the unit to its end, unless it is found to have succeeded already. Cancelled, it leaves nothing behind.
 
-        Raises OperationError when it could not be begun, Cancelled when the engine asked to stop.
+        Raises OperationError when it could not be begun.
         """
-        if self._cancelled:
-            raise Cancelled
-        running = asyncio.create_task(self._run(task, log))
-        self._active.add(running)
-        running.add_done_callback(self._active.discard)
-        try:
-            return await running
-        except asyncio.CancelledError:
-            # Either we were asked to stop, or the engine hung up on this request, which cancels `running` too.
-            await undisturbed(asyncio.wait({running}))
-            raise Cancelled from None
-
-    async def _run(self, task: Task, log: Log) -> Result:
         folder = RunFolder(self._root, task.stack, task.unit.name)
-        lock = await _lock(folder, log)
-        try:
+        async with _locked(folder, log):
             if (finished := await self._take_over(task, folder)) is not None:
                 await log.info(f"taken over: the attempt of {finished.started_at} had succeeded")
                 return Result(outputs=finished.outputs or {})
-            scheduler = await self._prepared()
-            needed = need(task.unit, scheduler.cpus, len(scheduler.gpus))
-            await self._ensure_images(task, log)
-            if scheduler.must_wait(needed):
-                await log.status(f"waiting for {_described(needed)}")
-            async with scheduler.admitted(needed) as slots:
-                # The command line tells by this word a trial that runs from one that still waits.
-                await log.status("running")
-                return await self._attempt(task, folder, log, slots, lock)
-        finally:
-            os.close(lock)
+        scheduler = await self._prepared()
+        needed = need(task.unit, scheduler.cpus, len(scheduler.gpus))
+        await self._ensure_images(task, log)
+        if scheduler.must_wait(needed):
+            await log.status(f"waiting for {_described(needed)}")
+        async with scheduler.admitted(needed) as slots, _locked(folder, log) as lock:
+            # The command line tells by this word a trial that runs from one that still waits.
+            await log.status("running")
+            return await self._attempt(task, folder, log, slots, lock)
 
     async def _take_over(self, task: Task, folder: RunFolder) -> Entry | None:
         """The success that a killed provider could not report any more. What else it left behind is cleared."""
@@ -185,19 +153,28 @@ class Runs:
         return Result(outputs=outputs, reasons=outcome.reasons)
 
 
-async def _lock(folder: RunFolder, log: Log) -> int:
-    """Raises OperationError when somebody else keeps working in the run's folder."""
+@contextlib.asynccontextmanager
+async def _locked(folder: RunFolder, log: Log) -> AsyncGenerator[int]:
+    """The open file of the folder's lock. Raises OperationError when somebody else keeps working there."""
     patience = time.monotonic() + _LOCK_PATIENCE_SECONDS
+    told = False
     while True:
         try:
-            return folder.lock()
+            lock = folder.lock()
+            break
         except BlockingIOError:
             if time.monotonic() > patience:
                 raise OperationError(
                     Problem("is being run by another process", where=folder.relative(folder.path))
                 ) from None
-        await log.status("waiting for an earlier attempt to be cleared")
+        if not told:
+            await log.status("waiting for an earlier attempt to be cleared")
+            told = True
         await asyncio.sleep(_LOCK_POLL_SECONDS)
+    try:
+        yield lock
+    finally:
+        os.close(lock)
 
 
 def clear(entry: Entry) -> None:

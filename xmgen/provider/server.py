@@ -16,9 +16,9 @@ import functools
 import json
 import os
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -35,9 +35,10 @@ from pulumi.runtime.proto import (
 from xmgen import __version__
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.provider import settings, wire
+from xmgen.provider.attempt import undisturbed
 from xmgen.provider.images import Images
 from xmgen.provider.resource import Difference, Request, Resource, State, Urn
-from xmgen.provider.runs import Cancelled, Runs
+from xmgen.provider.runs import Runs
 
 _MESSAGE_BYTES = 400 * 1024 * 1024
 """The engine's own limit for a message."""
@@ -48,6 +49,11 @@ _UPDATE = {"add": 0, "delete": 2, "update": 4}
 """PropertyDiff.Kind; one more is the same with a replacement."""
 
 Context = grpc.aio.ServicerContext
+T = TypeVar("T")
+
+
+class Cancelled(Exception):
+    """The engine asked to stop."""
 
 
 class EngineLog:
@@ -78,13 +84,13 @@ class EngineLog:
             await cast("Awaitable[object]", self._engine.Log(request))
 
 
-def _answering(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _answering(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Awaitable[Any]]:
     """Turns what a method raises into what the engine shows: never a traceback."""
 
     @functools.wraps(method)
     async def answer(self: Provider, request: Any, context: Context) -> Any:
         try:
-            return await method(self, request, context)
+            return await self.under_way(method(self, request, context))
         except Cancelled:
             await context.abort(grpc.StatusCode.ABORTED, "cancelled")
         except XmgenError as error:
@@ -117,8 +123,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self._engine: engine_pb2_grpc.EngineStub | None = None
         self._images = Images(root)
         self._settings = settings.Settings()
-        self._runs: Runs | None = None
         self._resources: dict[str, Resource] = {}
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._cancelled = False
         if engine:
             self._attach(engine)
         self._configure(self._settings)
@@ -133,21 +140,35 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         from xmgen.provider.executable import ExecutableResource
         from xmgen.provider.run import RunResource
 
-        self._runs = Runs(self._root, configured, self._images)
         self._resources = {
             "xmgen:index:Code": CodeResource(self._root),
             "xmgen:local:Executable": ExecutableResource(self._root, configured, self._images),
-            "xmgen:local:Run": RunResource(self._root, configured, self._runs),
+            "xmgen:local:Run": RunResource(self._root, configured, Runs(self._root, configured, self._images)),
         }
 
     def log(self, urn: str) -> EngineLog:
         return EngineLog(self._engine, urn)
 
+    async def under_way(self, work: Coroutine[Any, Any, T]) -> T:
+        """Does the work so that `stop` ends it. Raises Cancelled when that happens, after the work has cleaned up."""
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            # When it is the engine that hung up on this request, the task has been cancelled with it.
+            await undisturbed(asyncio.wait({task}))
+            raise Cancelled from None
+
     async def stop(self) -> None:
-        """Stops everything that runs and waits until it has ended."""
-        if self._runs is not None:
-            self._runs.cancel()
-            await self._runs.idle()
+        """Stops everything that is under way, at once, and waits until it has ended. Nothing new is begun."""
+        self._cancelled = True
+        others = self._under_way - {task for task in self._under_way if task is asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
 
     def _request(self, request: Any) -> Request:
         return Request(
@@ -156,6 +177,12 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             preview=getattr(request, "preview", False),
             timeout=getattr(request, "timeout", 0) or None,
         )
+
+    def _begin(self, request: Any) -> Request:
+        """For what takes its time; raises Cancelled when the engine has asked to stop."""
+        if self._cancelled:
+            raise Cancelled
+        return self._request(request)
 
     def _resource(self, request: Request) -> Resource:
         if (resource := self._resources.get(request.urn.type)) is None:
@@ -206,8 +233,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     async def Cancel(self, request: Any, context: Context) -> empty_pb2.Empty:
-        if self._runs is not None:
-            self._runs.cancel()
+        await self.stop()
         return empty_pb2.Empty()
 
     # Resources
@@ -227,7 +253,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     async def Create(self, request: Any, context: Context) -> provider_pb2.CreateResponse:
-        about = self._request(request)
+        about = self._begin(request)
         state = await self._resource(about).create(about, wire.properties(request.properties))
         await _abort_if_failed(state, request.properties, context)
         return provider_pb2.CreateResponse(id=state.id, properties=wire.struct(state.outputs))
@@ -245,7 +271,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     async def Update(self, request: Any, context: Context) -> provider_pb2.UpdateResponse:
-        about = self._request(request)
+        about = self._begin(request)
         news, olds, old = (wire.properties(part) for part in (request.news, request.old_inputs, request.olds))
         state = await self._resource(about).update(about, request.id, news, olds, old)
         await _abort_if_failed(state, request.news, context)

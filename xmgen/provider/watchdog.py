@@ -109,7 +109,7 @@ class Watchdog:
         self._python = python
         self._children: dict[str, Child] = {}
         self._locks: dict[str, list[int]] = {}
-        self._containers: dict[str, dict[str, str]] = {}
+        self._containers: set[str] = set()
         self._prctl = _prctl()
 
     def run(self) -> None:
@@ -159,14 +159,14 @@ class Watchdog:
             case "begin":
                 self._locks[attempt] = files
                 if request["containers"]:
-                    self._containers[attempt] = request["docker"]
+                    self._containers.add(attempt)
             case "spawn":
                 self._spawn(request, files[0])
             case "stop":
                 if child := self._children.get(request["job"]):
                     child.stop()
             case "end":
-                self._containers.pop(attempt, None)
+                self._containers.discard(attempt)
                 for lock in self._locks.pop(attempt, []):
                     os.close(lock)
                 self._tell({"attempt": attempt})
@@ -213,8 +213,11 @@ class Watchdog:
 
     def _abandoned(self) -> None:
         """The provider is gone: nothing may keep running unseen. Locks are held until this program ends."""
-        for attempt, docker in self._containers.items():
-            self._remove_containers(attempt, docker)
+        remove = [self._python, "-P", "-m", "xmgen.provider.containers"]
+        removing = [
+            subprocess.Popen([*remove, attempt], stdin=subprocess.DEVNULL)  # noqa: S603
+            for attempt in self._containers
+        ]
         breath = time.monotonic() + LAST_BREATH_SECONDS
         while self._children:
             if time.monotonic() >= breath:
@@ -222,10 +225,8 @@ class Watchdog:
                     child.stop()
             self._reap()
             time.sleep(0.02)
-
-    def _remove_containers(self, attempt: str, docker: dict[str, str]) -> None:
-        command = [self._python, "-P", "-m", "xmgen.provider.containers", attempt]
-        subprocess.run(command, env={**os.environ, **docker}, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
+        for process in removing:
+            process.wait()
 
 
 def _prctl() -> Any:
