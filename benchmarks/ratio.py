@@ -20,7 +20,7 @@ class Side:
 
 def command(name: str, argv: Sequence[str], **options: object) -> Side:
     """A whole process, its start included."""
-    return Side(name, lambda: subprocess.run(argv, check=True, capture_output=True, **options))  # type: ignore[call-overload]
+    return Side(name, lambda: subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, **options))  # type: ignore[call-overload]
 
 
 def measure(side: Side, other: Side, rounds: int = ROUNDS) -> list[tuple[float, float]]:
