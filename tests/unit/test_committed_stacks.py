@@ -1,0 +1,66 @@
+"""The committed stacks are what their sources compile to today, and every program declares what its plan says."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import programs
+from xmgen import compiler, lock, planner, program, stack
+from xmgen.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+STACKS = sorted(path.parent.name for path in ROOT.glob("stacks/*/experiment.lock.json"))
+LOCAL = [name for name in STACKS if not (ROOT / "stacks" / name / "cluster.py").exists()]
+
+
+def plan_of(name: str) -> Plan:
+    return planner.plan(lock.read(ROOT / "stacks" / name / "experiment.lock.json"))
+
+
+def test_every_example_has_its_stack() -> None:
+    sources = {lock.read(ROOT / "stacks" / name / "experiment.lock.json").source for name in STACKS}
+    launchers = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/*/launcher.py")}
+    assert launchers <= sources
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_committed_stack_is_up_to_date(name: str) -> None:
+    recorded = lock.read(ROOT / "stacks" / name / "experiment.lock.json")
+    _, files = compiler.compile_source(ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags)
+    assert stack.difference(ROOT, name, files) == ""
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_lock_file_alone_gives_the_same_stack(name: str) -> None:
+    assert stack.difference(ROOT, name, program.render(plan_of(name))) == ""
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_the_program_declares_the_plan(name: str, tmp_path: Path) -> None:
+    plan = plan_of(name)
+    # A copy: running a program leaves caches beside it.
+    folder = Path(shutil.copytree(ROOT / "stacks" / name, tmp_path / name))
+    # Sorted: those that wait for nothing are declared in any order.
+    assert sorted((each.type, each.name) for each in programs.run(folder).resources) == sorted(
+        [
+            *(("xmgen:local:Executable", executable.name) for executable in plan.executables),
+            *(("xmgen:local:Run", unit.name) for unit in plan.units),
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_the_program_type_checks(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(ROOT / "stacks" / name)],
+        cwd=ROOT / "stacks" / name,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
