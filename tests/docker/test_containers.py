@@ -339,3 +339,22 @@ def test_the_runner_is_chosen(
     else:
         assert outcome.ok, outcome.output
         assert project.state()["one"]["outputs"]["runner"] == expected
+
+
+def test_ctrl_c_ends_a_build_too(project: Project, image: Image, daemon: DockerClient):
+    image.write(dockerfile=f"FROM {BASE}\nRUN sleep 301\n").declare(image.unit("one", "mark one"))
+    process = project.start_up()
+
+    def builds() -> list[object]:
+        return [
+            each for each in daemon.containers.list(ignore_removed=True) if "sleep 301" in str(each.attrs["Config"])
+        ]
+
+    until(builds, "the build runs")
+
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+
+    until(lambda: not project.processes(), "no process keeps running")
+    until(lambda: not builds(), "the build has ended")
+    assert project.state() == {}

@@ -171,3 +171,22 @@ def test_an_idle_provider_ends_with_its_engine(project: Project):
     until(lambda: not project.processes(), "nothing keeps running")
     assert project.marks() == []
     lock.close()
+
+
+def test_a_watchdog_that_is_killed_stops_its_trial_and_is_replaced(project: Project):
+    project.configure("cpus", "1")
+    project.declare(unit("one", TRIAL), unit("two", TRIAL))
+    process = project.start_up()
+    until(lambda: project.marks() == ["begun"], "a trial runs")
+    (watchdog,) = [pid for pid in project.processes() if b"watchdog.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    kill(watchdog)
+    let_go(project)
+    output, _ = process.communicate(timeout=60)
+
+    assert process.returncode != 0
+    assert "the watchdog of xmgen was killed, and the processes with it" in output
+    assert len(project.state()) == 2
+    outcome = project.up()
+    assert outcome.ok, outcome.output
+    assert project.marks().count("ended") == 2

@@ -219,17 +219,13 @@ def _say(options: Options, *lines: str) -> None:
 
 
 def _clear_runs(project: Project, stack: str, *, keep_outputs: bool) -> None:
-    """Remove what is left in the run folders of a stack without resources: journals of trials of which Pulumi does not
-    know, because a kill came before it was told, and outputs unless they are to be kept.
+    """Remove what is left of the runs of a stack without resources: journals of trials of which Pulumi does not know,
+    because a kill came before it was told, what still runs of them, and outputs unless they are to be kept.
     """
-    from xmgen.provider.journal import RunFolder
+    from xmgen.provider import runs
 
     for folder in sorted(project.runs(stack).glob("*")):
-        try:
-            RunFolder(project.root, stack, folder.name).remove(keep_outputs=keep_outputs)
-        except OSError as error:
-            where = str(error.filename or folder)
-            raise OperationError(Problem(f"cannot be removed: {error.strerror}", where=where)) from None
+        runs.delete(project.root, stack, folder.name, keep_outputs=keep_outputs)
 
 
 def _kept_outputs(project: Project, stack: str) -> list[str]:
