@@ -86,6 +86,32 @@ def test_a_defect_is_said_to_be_one_without_a_traceback(tmp_path: Path, monkeypa
     assert "Traceback" not in error.details()
 
 
+def test_what_the_machine_refuses_is_no_defect(tmp_path: Path):
+    (tmp_path / ".xmgen").touch()
+    error = refusal(tmp_path, lambda stub: stub.Create(pb.CreateRequest(urn=RUN, properties=wire.struct(INPUTS))))
+    assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert error.details() == f"{tmp_path}/.xmgen/dev/runs/one: Not a directory"
+
+
+def test_another_image_for_the_same_inputs_is_a_change_of_outputs(tmp_path: Path):
+    (tmp_path / "Dockerfile").write_text("FROM base")
+    inputs: wire.Properties = {**COMMAND, "directory": "code", "digest": "sha256:1", "dockerfile": "Dockerfile"}
+    state: wire.Properties = {**inputs, "runner": "process", "imageId": ""}
+
+    async def call(stub: Any) -> Any:
+        preview = pb.CreateRequest(urn=EXECUTABLE, properties=wire.struct(inputs), preview=True)
+        state["packaged"] = wire.properties((await stub.Create(preview)).properties)["packaged"]
+        (tmp_path / "Dockerfile").write_text("FROM another")
+        request = pb.DiffRequest(
+            urn=EXECUTABLE, old_inputs=wire.struct(inputs), news=wire.struct(inputs), olds=wire.struct(state)
+        )
+        return await stub.Diff(request)
+
+    answer = ask(tmp_path, call)
+    assert {path: diff.inputDiff for path, diff in answer.detailedDiff.items()} == {"packaged.image": False}
+    assert not answer.replaces
+
+
 def test_an_unknown_resource_is_refused(tmp_path: Path):
     error = refusal(tmp_path, lambda stub: stub.Check(pb.CheckRequest(urn=RUN.replace("Run", "Runn"))))
     assert error.details() == "xmgen has no resource xmgen:local:Runn"

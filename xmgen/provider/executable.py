@@ -44,10 +44,10 @@ class ExecutableResource:
 
     async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
         changes = differences(plain(olds), plain(news))
-        if not changes and not has_unknown(news):
-            packaged = await asyncio.to_thread(self._packaged, request, news, _runner(state))
-            changes = differences(state.get("packaged"), packaged.wire(), "packaged")
-        return Difference(changes=changes)
+        if changes or has_unknown(news):
+            return Difference(changes=changes)
+        packaged = await asyncio.to_thread(self._packaged, request, news, _runner(state))
+        return Difference(changes=differences(state.get("packaged"), packaged.wire(), "packaged"), of_outputs=True)
 
     async def create(self, request: Request, news: Properties) -> State:
         return await self._package(request, news, {})

@@ -44,10 +44,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """changes: property path -> kind of change. replaces: those of the paths that make a new resource necessary."""
+    """changes: property path -> kind of change. replaces: those of the paths that make a new resource necessary.
+    of_outputs: the paths are those of outputs, as when inputs are the same and mean something else.
+    """
 
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
     replaces: frozenset[str] = frozenset()
+    of_outputs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,8 +45,15 @@ _MESSAGE_BYTES = 400 * 1024 * 1024
 
 OPTIONS = [("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", _MESSAGE_BYTES)]
 
-_UPDATE = {"add": 0, "delete": 2, "update": 4}
-"""PropertyDiff.Kind; one more is the same with a replacement."""
+_KINDS = {
+    ("add", False): provider_pb2.PropertyDiff.ADD,
+    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    ("delete", False): provider_pb2.PropertyDiff.DELETE,
+    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ("update", False): provider_pb2.PropertyDiff.UPDATE,
+    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+"""By change, and whether it makes a replacement necessary."""
 
 Context = grpc.aio.ServicerContext
 T = TypeVar("T")
@@ -102,6 +109,10 @@ def _answering(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[...,
             await context.abort(code, str(error))
         except (grpc.aio.AbortError, asyncio.CancelledError):
             raise
+        except OSError as error:
+            # A full disk, a folder that may not be written: the machine's, not a defect.
+            where = f"{error.filename}: " if error.filename else ""
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{where}{error.strerror or error}")
         except Exception as error:  # noqa: BLE001 — the one place that answers for all of the provider
             log = self.log(getattr(request, "urn", ""))
             await log.debug(traceback.format_exc())
@@ -303,8 +314,9 @@ def _diff_response(difference: Difference, *, detailed: bool = True) -> provider
     )
     if detailed:
         for path, change in difference.changes.items():
-            kind = _UPDATE[change] + (path in difference.replaces)
-            response.detailedDiff[path].CopyFrom(provider_pb2.PropertyDiff(kind=kind, inputDiff=True))  # pyright: ignore[reportArgumentType]
+            kind = _KINDS[change, path in difference.replaces]
+            detail = provider_pb2.PropertyDiff(kind=kind, inputDiff=not difference.of_outputs)
+            response.detailedDiff[path].CopyFrom(detail)
     return response
 
 
