@@ -217,6 +217,7 @@ def test_what_makes_a_run_another_run(changed: Any, same: bool):
         ({"a": [{"b": 1}, 2]}, {"a": [{"b": 2}, 2]}, {"a[0].b": "update"}),
         ({"a": [1]}, {"a": [1, 2]}, {"a": "update"}),
         ({"a": {"b": 1}}, {"a": 1}, {"a": "update"}),
+        ({"a": {'b.c"[0]': 1, "d-e": 1}}, {"a": {}}, {'a["b.c\\"[0]"]': "delete", "a.d-e": "delete"}),
     ],
 )
 def test_differences_are_named_by_path(old: wire.Value, new: wire.Value, expected: dict[str, str]):

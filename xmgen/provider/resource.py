@@ -88,6 +88,14 @@ class Resource(Protocol):
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None: ...
 
 
+def _below(path: str, key: str) -> str:
+    """Pulumi's property paths quote keys that hold the paths' own punctuation."""
+    if not key or any(char in key for char in '.[]"'):
+        escaped = key.replace('"', '\\"')
+        return f'{path}["{escaped}"]'
+    return f"{path}.{key}" if path else key
+
+
 def differences(old: Value, new: Value, path: str = "") -> dict[str, Change]:
     """The property paths at which two values differ, as deep as both have the same shape."""
     if old == new:
@@ -95,7 +103,7 @@ def differences(old: Value, new: Value, path: str = "") -> dict[str, Change]:
     if isinstance(old, dict) and isinstance(new, dict):
         found: dict[str, Change] = {}
         for key in dict.fromkeys([*old, *new]):
-            below = f"{path}.{key}" if path else key
+            below = _below(path, key)
             if key not in old or key not in new:
                 found[below] = "delete" if key in old else "add"
             else:
