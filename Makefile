@@ -6,6 +6,7 @@ SHELL := /bin/sh
 .PHONY: help quickstart test lint bench pulumi clean
 
 BIN := .venv/bin
+KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
 UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
 
 help: ## list these targets
@@ -48,6 +49,12 @@ clean: ## remove what the targets above set up; results and state of stacks stay
 # The tools that Go builds: tools/<name>/go.mod pins each.
 .tools/bin/%: tools/%/go.mod tools/%/go.sum | .venv/bin/python
 	@$(BIN)/python tools/go_build.py $*
+
+# Kubernetes' own come from one module.
+$(KUBERNETES:%=.tools/bin/%): .tools/bin/%: tools/kubernetes/go.mod tools/kubernetes/go.sum | .venv/bin/python
+	@$(BIN)/python tools/go_build.py $* kubernetes
+
+.tools/bin/pulumi-resource-kubernetes: tools/pulumi-resource-kubernetes/main.go
 
 # The language host's helper is a script of the engine's SDK, taken as it is.
 .tools/bin/pulumi-language-python-exec: tools/pulumi/go.mod tools/pulumi/go.sum | .venv/bin/python

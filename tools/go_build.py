@@ -1,10 +1,11 @@
 """Build one tool of this folder into `.tools/bin`, with a line of progress now and then.
 
-    python tools/go_build.py NAME
+    python tools/go_build.py NAME [FOLDER]
     python tools/go_build.py NAME --copy MODULE FILE
 
-`tools/NAME/go.mod` pins it: its `tool` line is the package to build. With `--copy` an executable script of a module
-that this go.mod requires is put there instead, as it is.
+`tools/FOLDER/go.mod` pins it, `tools/NAME/go.mod` if no folder is named: a `tool` line says which package to build, or
+it is the `main.go` beside it. With `--copy` an executable script of a module that this go.mod requires is put there
+instead, as it is.
 """
 
 from __future__ import annotations
@@ -23,8 +24,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".tools" / "bin"
 PULUMI_VERSION = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
-VERSION_VARIABLES = {"pulumi": PULUMI_VERSION, "pulumi-language-python": PULUMI_VERSION}
-"""The variable that holds a tool's own version, which its release build sets too."""
+KUBERNETES_VERSION = "k8s.io/component-base/version"
+VERSION_VARIABLES = {
+    "pulumi": {PULUMI_VERSION: "v{0}.{1}.{2}"},
+    "pulumi-language-python": {PULUMI_VERSION: "v{0}.{1}.{2}"},
+    "kubernetes": {
+        f"{KUBERNETES_VERSION}.gitVersion": "v{0}.{1}.{2}",
+        f"{KUBERNETES_VERSION}.gitMajor": "{0}",
+        f"{KUBERNETES_VERSION}.gitMinor": "{1}",
+    },
+}
+"""By folder, the variables that hold the tools' own version, as their release build sets them from its parts."""
 
 SECONDS_BETWEEN_LINES = 20
 
@@ -37,27 +47,27 @@ def main(arguments: list[str]) -> int:
     BIN.mkdir(parents=True, exist_ok=True)
     match arguments:
         case [name]:
-            return build(go, name)
+            return build(go, name, name)
+        case [name, folder] if not folder.startswith("-"):
+            return build(go, name, folder)
         case [name, "--copy", module, file]:
             return copy(go, name, module, file)
         case _:
             sys.exit(__doc__)
 
 
-def build(go: str, name: str) -> int:
+def build(go: str, name: str, folder_name: str) -> int:
     """Exit code of the build."""
-    folder = ROOT / "tools" / name
+    folder = ROOT / "tools" / folder_name
     progress = Progress(name)
-    package, version = pinned((folder / "go.mod").read_text(encoding="utf-8"))
+    package, version = pinned((folder / "go.mod").read_text(encoding="utf-8"), name)
     progress.show("looking for its modules")
     code, listed = run([go, "list", "-deps", package], folder, is_download, "downloaded {} modules", progress)
     if code != 0:
         return code
     packages = frozenset(listed.split())
     unfinished = BIN / f".{name}.{os.getpid()}"
-    flags = "-s -w"
-    if variable := VERSION_VARIABLES.get(name):
-        flags += f" -X {variable}={version}"
+    flags = " ".join(["-s -w", *version_flags(folder_name, version)])
     command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", str(unfinished), package]
     try:
         text = f"compiled {{}} of {len(packages)} packages"
@@ -96,15 +106,23 @@ def build_environment() -> dict[str, str]:
     return environment | {"GOFLAGS": flags, "GOWORK": "off", "CGO_ENABLED": "0"}
 
 
-def pinned(go_mod: str) -> tuple[str, str]:
-    """The package that a go.mod's `tool` line names and the version of the module that has it."""
-    tool = re.search(r"^tool (\S+)$", go_mod, re.MULTILINE)
-    if tool is None:
-        raise ValueError("go.mod has no `tool` line")
+def pinned(go_mod: str, name: str) -> tuple[str, str]:
+    """The package of a tool and the version of the module that has it: of several `tool` lines the one that ends in
+    the tool's name. Without such lines it is the `main.go` of the folder, which has no version."""
+    tools = re.findall(r"^(?:tool )?\s*([\w.-]+(?:/[\w.-]+)+)$", go_mod, re.MULTILINE)
+    if not tools:
+        return ".", ""
+    tool = tools[0] if len(tools) == 1 else next(each for each in tools if each.endswith(f"/{name}"))
     for module, version in re.findall(r"^(?:require)?\s+(\S+) (v\S+)", go_mod, re.MULTILINE):
-        if tool[1].startswith(f"{module}/"):
-            return tool[1], version
-    raise ValueError(f"go.mod does not require the module of {tool[1]}")
+        if f"{tool}/".startswith(f"{module}/"):
+            return tool, version
+    raise ValueError(f"go.mod does not require the module of {tool}")
+
+
+def version_flags(folder: str, version: str) -> list[str]:
+    """What tells the linker to set the version variables of a folder's tools."""
+    parts = version.removeprefix("v").split(".")
+    return [f"-X {variable}={text.format(*parts)}" for variable, text in VERSION_VARIABLES.get(folder, {}).items()]
 
 
 def is_download(line: str) -> bool:
