@@ -1,4 +1,5 @@
-"""What a test needs beyond Python: the `engine` tests a Pulumi CLI, the `docker` tests a Docker daemon.
+"""What a test needs beyond Python: the `engine` tests a Pulumi CLI, the `docker` tests a Docker daemon, the
+`kubernetes` tests etcd and kube-apiserver.
 
 Where that is missing they are skipped, but in CI nothing may be: there a skipped test is a failed one.
 """
@@ -15,6 +16,9 @@ import docker
 import pytest
 from docker.errors import DockerException
 
+from xmgen.errors import OperationError
+from xmgen.rehearsal.controlplane import Binaries
+
 ROOT = Path(__file__).resolve().parents[1]
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -25,6 +29,12 @@ def missing(marker: str) -> str:
     if marker == "engine":
         found = shutil.which("pulumi") or shutil.which("pulumi", path=str(ROOT / ".tools" / "bin"))
         return "" if found else "there is no Pulumi CLI; `make pulumi` gets one"
+    if marker == "kubernetes":
+        try:
+            Binaries.find(ROOT / ".tools" / "bin")
+        except OperationError as error:
+            return str(error)
+        return ""
     try:
         client = docker.from_env()
         client.ping()
@@ -35,7 +45,7 @@ def missing(marker: str) -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in ("engine", "docker"):
+    for marker in ("engine", "docker", "kubernetes"):
         if item.get_closest_marker(marker) and (reason := missing(marker)):
             pytest.skip(reason)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,9 +31,10 @@ QUICK = {
     "lint": [str(BIN / "ruff"), "check"],
     "format": [str(BIN / "ruff"), "format", "--check"],
     "types": [str(BIN / "pyright")],
-    "unit tests": [*PYTEST, "-m", "not engine and not docker"],
+    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes"],
 }
 ENGINE = [*PYTEST, "-m", "engine and not docker"]
+KUBERNETES = [*PYTEST, "-m", "kubernetes"]
 DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"]
 
 
@@ -51,7 +53,11 @@ def main() -> int:
         if all(step.passed for step in steps):
             steps.append(finish(setup, started))
             if steps[-1].passed:
-                steps += [run("engine tests", ENGINE), run("docker tests", DOCKER)]
+                steps += [
+                    run("engine tests", ENGINE),
+                    run("kubernetes tests", KUBERNETES),
+                    run("docker tests", DOCKER),
+                ]
     finally:
         end(setup)
     print("\n==> Summary")
@@ -61,10 +67,13 @@ def main() -> int:
 
 
 def start_setup() -> subprocess.Popen[bytes]:
-    """Get Pulumi and, for a daemon of our own, the Docker tests' base image; in the background."""
+    """Get Pulumi, for a daemon of our own the Docker tests' base image, and an API server; in the background."""
     targets = ["pulumi"]
     if private_daemon_possible():
         targets.append(".tools/docker/base.tar")
+    # Where there is no Go, those tests take what is on PATH.
+    if shutil.which("go"):
+        targets += [".tools/bin/etcd", ".tools/bin/kube-apiserver"]
     SETUP_LOG.parent.mkdir(exist_ok=True)
     # Behind the quick tests: their failures are to show early.
     command = ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]

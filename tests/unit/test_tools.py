@@ -21,16 +21,44 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module(name)
 
 
+PULUMI_VERSION = "-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version="
+KUBERNETES_VERSION = [
+    f"-X k8s.io/component-base/version.{variable}" for variable in ("gitVersion=v1.36.3", "gitMajor=1", "gitMinor=36")
+]
+
+
 @pytest.mark.parametrize(
-    ("tool", "expected"),
+    ("folder", "tool", "package", "version", "flags"),
     [
-        ("pulumi", ("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", "v3.274.1")),
-        ("pulumi-language-python", ("github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python", "v3.68.0")),
+        (
+            "pulumi",
+            "pulumi",
+            "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+            "v3.274.1",
+            [f"{PULUMI_VERSION}v3.274.1"],
+        ),
+        (
+            "pulumi-language-python",
+            "pulumi-language-python",
+            "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",
+            "v3.68.0",
+            [f"{PULUMI_VERSION}v3.68.0"],
+        ),
+        ("etcd", "etcd", "go.etcd.io/etcd/server/v3", "v3.6.8", []),
+        ("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "v0.8.0", []),
+        *(
+            ("kubernetes", tool, f"k8s.io/kubernetes/cmd/{tool}", "v1.36.3", KUBERNETES_VERSION)
+            for tool in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        ),
+        ("pulumi-resource-kubernetes", "pulumi-resource-kubernetes", ".", "", []),
     ],
 )
-def test_a_tool_is_pinned_by_its_go_mod(tool: str, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_is_pinned_by_its_go_mod(
+    folder: str, tool: str, package: str, version: str, flags: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     go_build = module("go_build", monkeypatch)
-    assert go_build.pinned((TOOLS / tool / "go.mod").read_text(encoding="utf-8")) == expected
+    pinned = go_build.pinned((TOOLS / folder / "go.mod").read_text(encoding="utf-8"), tool)
+    assert (pinned, go_build.version_flags(folder, pinned[1])) == ((package, version), flags)
 
 
 class GoBuild:
@@ -80,6 +108,16 @@ def test_a_build_shows_its_progress_and_leaves_the_binary(tmp_path: Path) -> Non
     ]
 
 
+def test_several_tools_share_a_go_mod(tmp_path: Path) -> None:
+    go = GoBuild(tmp_path)
+    (tmp_path / "tools" / "demo" / "go.mod").write_text(
+        "tool (\n\texample.org/demo/one\n\texample.org/demo/two\n)\n\nrequire example.org/demo v1.2.3\n"
+    )
+    done = go.run("two", "demo", build='while [ "$1" != -o ]; do shift; done; echo $3 > $2')
+    assert (done.returncode, go.binaries()) == (0, ["two"])
+    assert (tmp_path / ".tools" / "bin" / "two").read_text() == "example.org/demo/two\n"
+
+
 def test_a_failed_build_shows_the_compilers_messages_and_leaves_nothing(tmp_path: Path) -> None:
     go = GoBuild(tmp_path)
     done = go.run("demo", build="echo 'cmd.go:1: no luck' >&2; exit 7")
@@ -101,13 +139,19 @@ FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
 @pytest.mark.parametrize(
     ("results", "setup", "ran", "exit_code"),
     [
-        pytest.param({}, PASS, ["lint", "unit tests", "set-up", "engine tests", "docker tests"], 0, id="all pass"),
+        pytest.param(
+            {},
+            PASS,
+            ["lint", "unit tests", "set-up", "engine tests", "kubernetes tests", "docker tests"],
+            0,
+            id="all pass",
+        ),
         pytest.param({"lint": FAIL}, PASS, ["lint", "unit tests"], 1, id="a quick one fails"),
         pytest.param({}, FAIL, ["lint", "unit tests", "set-up"], 1, id="the set-up fails"),
         pytest.param(
             {"engine tests": FAIL},
             PASS,
-            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
+            ["lint", "unit tests", "set-up", "engine tests", "kubernetes tests", "docker tests"],
             1,
             id="a later one fails",
         ),
@@ -128,6 +172,7 @@ def test_the_test_run_stops_early_and_tells_every_failure(
     monkeypatch.setattr(run_tests, "start_setup", lambda: subprocess.Popen(setup, start_new_session=True))
     monkeypatch.setattr(run_tests, "QUICK", {name: results.get(name, PASS) for name in ("lint", "unit tests")})
     monkeypatch.setattr(run_tests, "ENGINE", results.get("engine tests", PASS))
+    monkeypatch.setattr(run_tests, "KUBERNETES", PASS)
     monkeypatch.setattr(run_tests, "DOCKER", results.get("docker tests", PASS))
     assert run_tests.main() == exit_code
     summary = capsys.readouterr().out.split("==> Summary\n")[1].splitlines()
