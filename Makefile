@@ -54,7 +54,8 @@ clean: ## remove what the targets above set up; results and state of stacks stay
 $(KUBERNETES:%=.tools/bin/%): .tools/bin/%: tools/kubernetes/go.mod tools/kubernetes/go.sum | .venv/bin/python
 	@$(BIN)/python tools/go_build.py $* kubernetes
 
-.tools/bin/pulumi-resource-kubernetes: tools/pulumi-resource-kubernetes/main.go
+.tools/plugins/%: tools/%/go.mod tools/%/go.sum tools/%/main.go | .venv/bin/python
+	@$(BIN)/python tools/go_build.py $*
 
 # The language host's helper is a script of the engine's SDK, taken as it is.
 .tools/bin/pulumi-language-python-exec: tools/pulumi/go.mod tools/pulumi/go.sum | .venv/bin/python

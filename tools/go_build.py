@@ -1,4 +1,5 @@
-"""Build one tool of this folder into `.tools/bin`, with a line of progress now and then.
+"""Build one tool of this folder into `.tools/bin`, or a provider of Pulumi's into `.tools/plugins`, with a line of
+progress now and then.
 
     python tools/go_build.py NAME [FOLDER]
     python tools/go_build.py NAME --copy MODULE FILE
@@ -23,6 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".tools" / "bin"
+PLUGINS = ROOT / ".tools" / "plugins"
+"""Off PATH, on which Pulumi would find a provider and say so in every run."""
 PULUMI_VERSION = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
 KUBERNETES_VERSION = "k8s.io/component-base/version"
 VERSION_VARIABLES = {
@@ -44,7 +47,6 @@ def main(arguments: list[str]) -> int:
     if go is None:
         print("error: Go is needed and not on PATH", file=sys.stderr)
         return 1
-    BIN.mkdir(parents=True, exist_ok=True)
     match arguments:
         case [name]:
             return build(go, name, name)
@@ -66,14 +68,16 @@ def build(go: str, name: str, folder_name: str) -> int:
     if code != 0:
         return code
     packages = frozenset(listed.split())
-    unfinished = BIN / f".{name}.{os.getpid()}"
+    output = PLUGINS if name.startswith("pulumi-resource-") else BIN
+    output.mkdir(parents=True, exist_ok=True)
+    unfinished = output / f".{name}.{os.getpid()}"
     flags = " ".join(["-s -w", *version_flags(folder_name, version)])
     command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", str(unfinished), package]
     try:
         text = f"compiled {{}} of {len(packages)} packages"
         code, _ = run(command, folder, lambda line: line.strip() in packages, text, progress)
         if code == 0:
-            unfinished.replace(BIN / name)
+            unfinished.replace(output / name)
             progress.show("done", last=True)
         return code
     finally:
@@ -85,6 +89,7 @@ def copy(go: str, name: str, module: str, file: str) -> int:
     command = [go, "mod", "download", "-json", module]
     done = subprocess.run(command, cwd=ROOT / "tools" / name, env=build_environment(), stdout=subprocess.PIPE)
     if done.returncode == 0:
+        BIN.mkdir(parents=True, exist_ok=True)
         target = BIN / Path(file).name
         # Not with its mode and times: modules are read-only, and make compares times.
         target.write_bytes((Path(json.loads(done.stdout)["Dir"]) / file).read_bytes())

@@ -108,6 +108,14 @@ def test_a_build_shows_its_progress_and_leaves_the_binary(tmp_path: Path) -> Non
     ]
 
 
+def test_a_provider_lies_apart_from_what_is_on_path(tmp_path: Path) -> None:
+    go = GoBuild(tmp_path)
+    (tmp_path / "tools" / "demo").rename(tmp_path / "tools" / "pulumi-resource-demo")
+    assert go.run("pulumi-resource-demo").returncode == 0
+    assert go.binaries() == []
+    assert [path.name for path in (tmp_path / ".tools" / "plugins").iterdir()] == ["pulumi-resource-demo"]
+
+
 def test_several_tools_share_a_go_mod(tmp_path: Path) -> None:
     go = GoBuild(tmp_path)
     (tmp_path / "tools" / "demo" / "go.mod").write_text(
