@@ -89,8 +89,11 @@ def init(folder: Path, as_json: bool) -> None:
 @source_argument
 @flags_argument
 @stack_option
+@click.option(
+    "--cluster", metavar="CHOICE", help="own, stack:NAME or existing:NAME@LOCATION (default: what the source says)."
+)
 @json_option
-def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
+def compile_(source: Path, flags: tuple[str, ...], stack: str | None, cluster: str | None, as_json: bool) -> None:
     """Compile an experiment into a stack.
 
     SOURCE is a launch script (.py) or an experiment in YAML; its stack is written to stacks/NAME. FLAGS after `--` go
@@ -99,7 +102,7 @@ def compile_(source: Path, flags: tuple[str, ...], stack: str | None, as_json: b
     from xmgen import project
     from xmgen.commands.compile import compile_ as run
 
-    run(project.find(), source, name=stack, flags=flags, json=as_json)
+    run(project.find(), source, name=stack, flags=flags, json=as_json, cluster=cluster)
 
 
 @cli.command()
@@ -253,6 +256,57 @@ def logs(stack: str, unit: str | None, follow: bool) -> None:
     from xmgen.commands.observe import logs as run
 
     run(project.find(), stack, unit, follow=follow)
+
+
+@cli.group()
+def cluster() -> None:
+    """Clusters that experiments share.
+
+    `xmgen compile SOURCE --cluster stack:NAME` runs an experiment's jobs on one.
+    """
+
+
+@cluster.command("create")
+@click.argument("name")
+@click.option("--location", help="Zone or region (default: the stack's configuration).")
+@click.option("--pool", "pools", multiple=True, metavar="t4=1,jobs=8", help="Machines that it offers; repeatable.")
+@setting_options
+@parallel_option
+@yes_option
+@json_option
+def cluster_create(name: str, location: str | None, pools: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Write clusters/NAME.cluster.yaml unless it is there, and bring the cluster up."""
+    from xmgen import project
+    from xmgen.commands import operate
+    from xmgen.commands.cluster import create as run
+
+    chosen = operate.Options(json=as_json, **options)
+    sys.exit(run(project.find(), name, location=location, pools=pools, options=chosen))
+
+
+@cluster.command("delete")
+@click.argument("name")
+@parallel_option
+@yes_option
+@json_option
+def cluster_delete(name: str, as_json: bool, **options: Any) -> None:
+    """Remove a cluster and all that belongs to its stack."""
+    from xmgen import project
+    from xmgen.commands import operate
+    from xmgen.commands.cluster import delete as run
+
+    sys.exit(run(project.find(), name, options=operate.Options(json=as_json, **options)))
+
+
+@cluster.command("credentials")
+@click.argument("name")
+@json_option
+def cluster_credentials(name: str, as_json: bool) -> None:
+    """Let kubectl talk to the cluster of a stack."""
+    from xmgen import project
+    from xmgen.commands.cluster import credentials as run
+
+    sys.exit(run(project.find(), name, json_=as_json))
 
 
 @cli.command()

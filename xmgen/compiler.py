@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from xmgen import planner, program
-from xmgen.errors import InputError, Problem
-from xmgen.experiment import Experiment
+from xmgen import lock, planner, program
+from xmgen.errors import InputError, Problem, did_you_mean
+from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
+from xmgen.project import Project
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
@@ -24,6 +25,10 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
 
             # They are recorded so that `xmgen check` can repeat the compile.
             return replace(xmanager.load(source, root=root, stack=stack, flags=flags), flags=tuple(flags))
+        case ".yaml" | ".yml" if source.stem.endswith(".cluster"):
+            from xmgen.frontends import cluster
+
+            return cluster.load(source, root=root, stack=stack, flags=flags)
         case ".yaml" | ".yml":
             from xmgen.frontends import spec
 
@@ -38,11 +43,29 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
             )
 
 
-def compile_source(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> tuple[Plan, dict[str, str]]:
-    """The plan, and the files of the stack's folder. Writes nothing."""
+def compile_source(
+    source: Path, *, root: Path, stack: str, flags: Sequence[str] = (), cluster: ClusterChoice | None = None
+) -> tuple[Plan, dict[str, str]]:
+    """The plan, and the files of the stack's folder. Writes nothing. cluster: chosen instead of the source's."""
     with _no_collection():
-        plan = planner.plan(load(source, root=root, stack=stack, flags=flags))
+        experiment = load(source, root=root, stack=stack, flags=flags)
+        if cluster is not None:
+            experiment = replace(experiment, cluster=cluster)
+        plan = planner.plan(experiment, compiled_stacks(root))
         return plan, program.render(plan)
+
+
+def compiled_stacks(root: Path) -> planner.Stacks:
+    """The experiments of the project's other stacks, as they are compiled."""
+
+    def read(name: str) -> Experiment:
+        project = Project(root=root)
+        if not project.lock(name).is_file():
+            hint = did_you_mean(name, project.stacks())
+            raise InputError(Problem(f"the cluster is that of the stack {name!r}, which is not compiled", hint=hint))
+        return lock.read(project.lock(name))
+
+    return read
 
 
 @contextmanager

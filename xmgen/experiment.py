@@ -193,10 +193,40 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """Storage of a job's containers: a bucket of Cloud Storage, or a PersistentVolumeClaim of the stack's namespace.
+
+    path:          where the containers have it.
+    bucket:        the bucket; `bucket/folder` is only that folder of it.
+    claim:         name of the claim. size: bytes; with it the stack makes the claim, else somebody else has.
+    storage_class: of a claim that the stack makes; None for the cluster's default.
+    shared:        whether pods on several nodes use the claim at once, which not every storage class can.
+    """
+
+    path: str
+    bucket: str | None = None
+    claim: str | None = None
+    size: int | None = None
+    storage_class: str | None = None
+    shared: bool = False
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kubernetes:
+    """reservation: name of a Compute Engine reservation for the accelerators.
+    priority:      of the pods; a larger one is scheduled first. retries: how often a failed pod is started again.
+    shared_memory: bytes of /dev/shm; None: as much as the job's memory.
+    """
+
     kind: Literal["kubernetes"] = "kubernetes"
     requirements: JobRequirements = JobRequirements()
     tpu_runtime_version: str | None = None
+    reservation: str | None = None
+    priority: int | None = None
+    retries: int | None = None
+    shared_memory: int | None = None
+    volumes: tuple[Volume, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,9 +278,33 @@ class WorkUnit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterChoice:
+    """The cluster that Kubernetes jobs run on: the stack's own, another stack's, or one that exists by that name.
+
+    location:  of an existing cluster; None leaves it to the stack's configuration.
+    by_option: whether the command line chose it, so that `xmgen check` has to choose it again.
+    """
+
+    kind: Literal["own", "stack", "existing"]
+    name: str = ""
+    location: str | None = None
+    by_option: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRequest:
+    """Machines that a cluster offers to the experiments which share it. jobs: how many such jobs can run at once."""
+
+    requirements: JobRequirements
+    jobs: int = 1
+    reservation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """source: what it was compiled from, with `flags` for a launch script. experiment_id: XManager's `xid`, stable for
-    the stack (`names.experiment_id`); it is here because args and env may contain it.
+    the stack (`names.experiment_id`); it is here because args and env may contain it. cluster: None for the stack's
+    own. pools: of a stack that is nothing but a cluster; it has no units.
     """
 
     version: int = VERSION
@@ -262,3 +316,5 @@ class Experiment:
     executables: tuple[Executable, ...]
     units: tuple[WorkUnit, ...]
     references: tuple[Reference, ...] = ()
+    cluster: ClusterChoice | None = None
+    pools: tuple[PoolRequest, ...] | None = None

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import xmgen.catalog as registry
 from xmgen import names
-from xmgen.catalog.placement import Placement
+from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
-from xmgen.catalog.selection import select, system_machine
+from xmgen.catalog.selection import available_resources, select, system_machine
 from xmgen.errors import Problem
-from xmgen.experiment import Experiment, Job, Kubernetes
-from xmgen.plan import Cluster, Manifest, Value
+from xmgen.executors.kubernetes import SIDECAR
+from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes
+from xmgen.plan import Cluster, Manifest, Plan, Value
+
+Key = tuple[int, str]
+"""A job: the position of its unit, and its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """places: by position of the unit and name of the job."""
+    """places: where each job runs. nodes: the label `xmgen/nodes` of its nodes."""
 
     cluster: Cluster
-    places: Mapping[tuple[int, str], Placement]
+    places: Mapping[Key, Placement]
+    nodes: Mapping[Key, str]
     notes: tuple[str, ...]
 
 
-def plan(experiment: Experiment, where: Mapping[tuple[int, str], str]) -> ClusterPlan | list[Problem]:
+def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None = None) -> ClusterPlan | list[Problem]:
     """The cluster for the experiment's Kubernetes jobs, or everything that no machine satisfies.
 
-    where: how an error names a job, by position of the unit and name of the job.
+    where:  how an error names a job.
+    shared: the plan of the stack whose cluster the experiment uses.
     """
     jobs = {
         (position, job.name): job
@@ -37,29 +45,97 @@ def plan(experiment: Experiment, where: Mapping[tuple[int, str], str]) -> Cluste
     }
     chosen = _Selection()
     placements = {key: chosen.placement(job, where[key]) for key, job in jobs.items()}
-    problems = [placement for placement in placements.values() if isinstance(placement, Problem)]
+    demands, problems = _pool_requests(experiment)
+    problems += [placement for placement in placements.values() if isinstance(placement, Problem)]
     if problems:
         return problems
     found = {key: placement for key, placement in placements.items() if isinstance(placement, Placement)}
-    locations = sorted({placement.zone or placement.region or "" for placement in found.values()} - {""})
-    if len(locations) > 1:
-        return [
-            Problem(
-                f"jobs ask for {', '.join(locations)}, but a stack has one cluster",
-                hint="compile the jobs of each location into a stack of their own",
-            )
-        ]
-    location = locations[0] if locations else None
-    system = system_machine(location)
-    if isinstance(system, Problem):
-        return [system]
     distinct = {id(placement): placement for placement in found.values()}
     widths = _widths(experiment, found)
-    pools = plan_pools([Demand(placement=placement, width=widths[key]) for key, placement in distinct.items()]).pools
+    demands += [Demand(placement=placement, width=widths[key]) for key, placement in distinct.items()]
+    cluster = _cluster(experiment.cluster, [demand.placement for demand in demands], shared)
+    if isinstance(cluster, Problem):
+        return [cluster]
+    offered = shared.cluster.pools if shared and shared.cluster else ()
+    lacking = [demand for demand in demands if not _offers(offered, demand.placement)]
+    own = plan_pools(lacking).pools
+    suffix = "" if cluster.kind == "own" else names.short_hash(experiment.stack)[:6]
+    own_classes = {demand.placement.node_class for demand in lacking}
+    nodes = {placement.node_class: placement.node_class for placement in distinct.values()}
+    if suffix:
+        # Pools that others may remove, or that have another's name, are none to rely on.
+        nodes |= {name: f"{name}-{suffix}" for name in nodes if name in own_classes}
+        own = tuple(_apart(pool, suffix) for pool in own)
     return ClusterPlan(
-        cluster=Cluster(location=location, system_machine_type=system.name, pools=pools),
+        cluster=dataclasses.replace(cluster, pools=own),
         places=found,
-        notes=tuple(dict.fromkeys(f"{note}." for placement in distinct.values() for note in placement.notes)),
+        nodes={key: nodes[placement.node_class] for key, placement in found.items()},
+        notes=tuple(dict.fromkeys(f"{note}." for demand in demands for note in demand.placement.notes)),
+    )
+
+
+def _cluster(choice: ClusterChoice | None, placements: Sequence[Placement], shared: Plan | None) -> Cluster | Problem:
+    """Without its pools, and whether all jobs can run where it is."""
+    locations = sorted({placement.zone or placement.region or "" for placement in placements} - {""})
+    if len(locations) > 1:
+        return Problem(
+            f"jobs ask for {', '.join(locations)}, but a stack has one cluster",
+            hint="compile the jobs of each location into a stack of their own",
+        )
+    location = locations[0] if locations else None
+    if choice is None or choice.kind == "own":
+        location = location or (choice.location if choice else None)
+        whole = next((each for each in placements if each.tpu and each.tpu.multi_host and not each.zone), None)
+        if whole is not None and location is not None and whole.region:
+            return Problem(
+                f"a slice of {whole.accelerator} is in one zone, but {location} is a region",
+                hint=f"ask for a zone, such as {location}-a",
+            )
+        system = system_machine(location)
+        if isinstance(system, Problem):
+            return system
+        return Cluster(location=location, system_machine_type=system.name, pools=())
+    there = shared.cluster.location if shared and shared.cluster else choice.location
+    if location is not None and there is not None and not (_within(location, there) or _within(there, location)):
+        return Problem(f"jobs ask for {location}, but the cluster {choice.name} is in {there}")
+    return Cluster(kind=choice.kind, name=choice.name, location=there, system_machine_type=None, pools=())
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith(f"{outer}-")
+
+
+def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]:
+    """The machines that a stack without jobs offers to others."""
+    demands: list[Demand] = []
+    problems: list[Problem] = []
+    for number, request in enumerate(experiment.pools or (), start=1):
+        found = select(request.requirements, reservation=request.reservation, sidecar=SIDECAR, where=f"pool {number}")
+        if isinstance(found, Problem):
+            problems.append(found)
+        else:
+            demands.append(Demand(placement=found, width=request.jobs))
+    return demands, problems
+
+
+def _offers(pools: Iterable[NodePool], placement: Placement) -> bool:
+    """Whether jobs of this placement find their machines in these pools."""
+    machines = registry.catalog().machines
+    fitting = [
+        pool
+        for pool in pools
+        if pool.labels[NODES_LABEL] == placement.node_class
+        and available_resources(machines[pool.machine_type], pool.boot_disk_gb).covers(placement.requests)
+    ]
+    needed = placement.slices if placement.tpu and placement.tpu.multi_host else 1
+    return len(fitting) >= needed
+
+
+def _apart(pool: NodePool, suffix: str) -> NodePool:
+    """The pool under a name and a label that no other stack's pool on the same cluster has."""
+    name = f"{pool.name[:26].rstrip('-')}-{names.short_hash(f'{pool.name}|{suffix}')}"
+    return dataclasses.replace(
+        pool, name=name, labels={**pool.labels, NODES_LABEL: f"{pool.labels[NODES_LABEL]}-{suffix}"}
     )
 
 
@@ -74,13 +150,17 @@ class _Selection:
         known = self._by_executor.get(id(job.executor))
         if known is not None:
             return known[1]
-        content = repr(job.executor.requirements)
-        placement = self._by_content.get(content) or select(job.executor.requirements, where=where)
+        executor = job.executor
+        reservation = executor.reservation if isinstance(executor, Kubernetes) else None
+        content = repr((executor.requirements, reservation))
+        placement = self._by_content.get(content) or select(
+            executor.requirements, reservation=reservation, sidecar=SIDECAR, where=where
+        )
         if isinstance(placement, Problem):
             return placement
         self._by_content[content] = placement
         # The executor is kept beside it: an id is only unique while its object lives.
-        self._by_executor[id(job.executor)] = (job.executor, placement)
+        self._by_executor[id(executor)] = (executor, placement)
         return placement
 
 
@@ -149,6 +229,7 @@ def node_settings(pool: NodePool) -> Manifest:
             settings["spot"] = True
         case "flex-start":
             settings["flex_start"] = True
+            settings["reservation_affinity"] = {"consume_reservation_type": "NO_RESERVATION"}
         case "reservation":
             settings["reservation_affinity"] = {
                 "consume_reservation_type": "SPECIFIC_RESERVATION",

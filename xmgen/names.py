@@ -62,6 +62,11 @@ def service_account(stack: str, purpose: str) -> str:
     return name if name[0].isalpha() else f"x{name}"[:30]
 
 
+def namespace(stack: str) -> str:
+    """The Kubernetes namespace of a stack: of its name, unless that is one of Kubernetes' or GKE's own."""
+    return f"xmgen-{stack}" if stack == "default" or stack.startswith(("kube-", "gke-", "gmp-")) else stack
+
+
 def short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from xmgen.catalog.model import Architecture
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import Experiment
 
@@ -35,6 +36,8 @@ class PlannedImage:
     directory:  the code. context: the build context, which is the folder above where the user's own instructions copy
                 the code by its folder's name. Both, and `dockerfile`, are relative to the project root.
     files:      generated texts, by file name: the Dockerfile, unless it is the user's, and what the context leaves out.
+    architectures: of the machines that run it.
+    push_tag:   the whole tag that the user gave the image, repository included; None: it goes to the stack's own.
     """
 
     name: str
@@ -45,16 +48,24 @@ class PlannedImage:
     context: str
     dockerfile: str
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+    push_tag: str | None = None
+    architectures: tuple[Architecture, ...] = ("amd64",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A GKE cluster of the stack. location: zone or region that the jobs ask for; None leaves it to configuration.
-    system_machine_type: of the pool for the cluster's own pods.
+    """A GKE cluster of the stack, of another stack, or one that exists.
+
+    name:                of the other stack or the existing cluster; empty for the stack's own.
+    location:            zone or region where it is to be; None leaves it to configuration, or to the other stack.
+    system_machine_type: of the pool for the cluster's own pods; None when the cluster is not the stack's.
+    pools:               those that the stack creates.
     """
 
+    kind: Literal["own", "stack", "existing"] = "own"
+    name: str = ""
     location: str | None
-    system_machine_type: str
+    system_machine_type: str | None
     pools: tuple[NodePool, ...]
 
 
@@ -79,6 +90,10 @@ class Plan:
     units: tuple[PlannedUnit, ...]
     images: tuple[PlannedImage, ...] = ()
     cluster: Cluster | None = None
+    objects: tuple[Manifest, ...] = ()
+    """What the Jobs need beside themselves, in the order in which it is created."""
+    controllers: bool = False
+    """Whether a job starts other jobs."""
     notes: tuple[str, ...] = field(default=())
     """What a reader of the summary should know, such as a requirement that has no effect."""
 

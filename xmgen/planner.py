@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from xmgen import gke, names
+from xmgen.catalog.model import Architecture
 from xmgen.errors import InputError, Problem
-from xmgen.executors import images, kubernetes, local
-from xmgen.experiment import Experiment, Kubernetes, Local, ShellSafeArg, Vertex, WorkUnit
+from xmgen.executors import images, kubernetes, kubernetes_objects, kubernetes_refusals, local
+from xmgen.experiment import Experiment, Kubernetes, Local, Vertex, WorkUnit
 from xmgen.identity import identities
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit
 
@@ -16,24 +17,77 @@ IDENTITY_IN_NAME = 8
 """Hex digits of a unit's identity in its logical name."""
 
 
-def plan(experiment: Experiment) -> Plan:
+Stacks = Callable[[str], Experiment]
+"""The experiment of another stack of the project. Raises InputError when there is none."""
+
+
+def no_other_stack(name: str) -> Experiment:
+    raise InputError(Problem(f"the cluster is that of the stack {name!r}, which is not known here"))
+
+
+def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     """Raises InputError with everything that cannot be planned."""
     problems = [problem for unit in experiment.units for problem in _refusals(unit)]
     code = _Code.of(experiment)
-    cluster = gke.plan(experiment, _places(experiment)) if _any_on(experiment, Kubernetes) else None
+    needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
+    cluster = gke.plan(experiment, _places(experiment), _shared(experiment, stacks)) if needs_cluster else None
     problems += [*code.problems, *(cluster if isinstance(cluster, list) else [])]
-    problems += _shell_refusals(experiment)
-    if problems:
+    problems += kubernetes_refusals.problems(experiment, place)
+    if problems := problems or _mixed(experiment):
         raise InputError(*problems)
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
+    units = tuple(_units(experiment, code, on_cluster))
+    controllers = bool(code.controllers)
+    service = any(
+        kubernetes.needs_service(manifest)
+        for unit in units
+        if unit.executor == "kubernetes"
+        for manifest in unit.manifests
+    )
     return Plan(
         experiment=experiment,
         executables=code.executables,
-        images=code.images,
+        images=_for_architectures(experiment, code, on_cluster),
         cluster=on_cluster.cluster if on_cluster else None,
-        units=tuple(_units(experiment, code, on_cluster)),
+        units=units,
+        objects=tuple(kubernetes_objects.objects(experiment, service=service, controllers=controllers)),
+        controllers=controllers,
         notes=(*_notes(experiment), *(on_cluster.notes if on_cluster else ())),
     )
+
+
+def _for_architectures(
+    experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None
+) -> tuple[PlannedImage, ...]:
+    """The images, for the architectures of the machines that run them."""
+    if cluster is None:
+        return code.images
+    wanted: dict[str, set[Architecture]] = {}
+    for position, unit in enumerate(experiment.units):
+        for job in unit.jobs:
+            architectures = wanted.setdefault(code.keys[job.executable], set())
+            architectures.add(cluster.places[position, job.name].architecture)
+    return tuple(
+        replace(image, architectures=tuple(sorted(wanted.get(image.name, {"amd64"})))) for image in code.images
+    )
+
+
+def _shared(experiment: Experiment, stacks: Stacks) -> Plan | None:
+    """The plan of the stack whose cluster the experiment uses. It is planned from what is compiled, without a cloud."""
+    choice = experiment.cluster
+    if choice is None or choice.kind != "stack":
+        return None
+    if choice.name == experiment.stack:
+        raise InputError(Problem("a stack's own cluster is no other stack's", hint="leave the choice of a cluster out"))
+    other = plan(stacks(choice.name), stacks)
+    if other.cluster is None or other.cluster.kind != "own":
+        raise InputError(
+            Problem(
+                f"the stack {choice.name!r} has no cluster of its own",
+                hint="name the stack that creates the cluster; `xmgen cluster create` makes one",
+            )
+        )
+    return other
 
 
 def place(unit: WorkUnit, job: str = "") -> str:
@@ -58,13 +112,15 @@ def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes]) ->
 class _Code:
     """The experiment's executables, as resources of the executors that use them.
 
-    keys:      name of the executable -> its logical name. references: name -> how a Job's manifest names its image.
+    keys:        name of the executable -> its logical name. references: name -> how a Job's manifest names its image.
+    controllers: names of the executables whose jobs start other jobs on the cluster.
     """
 
     keys: Mapping[str, str]
     executables: tuple[PlannedExecutable, ...] = ()
     images: tuple[PlannedImage, ...] = ()
     references: dict[str, str] = field(default_factory=dict[str, str])
+    controllers: set[str] = field(default_factory=set[str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
     @staticmethod
@@ -81,6 +137,8 @@ class _Code:
                 code._add_local(local.executable(executable, code.keys[executable.name], experiment))
             if Kubernetes in executors:
                 code._add_image(executable.name, images.image(executable, code.keys[executable.name], experiment))
+                if images.is_controller(executable, experiment):
+                    code.controllers.add(executable.name)
         return code
 
     def _add_local(self, planned: PlannedExecutable | Problem) -> None:
@@ -151,32 +209,48 @@ def _run(
 class _KubernetesJobs:
     def __init__(self, experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None, awaited: set[int]) -> None:
         self._experiment = experiment
-        self._code = code
         self._cluster = cluster
         self._awaited = awaited
-        self._entrypoints = {e.name: images.known_entrypoint(e) for e in experiment.executables}
-        self._addresses = kubernetes.addresses(experiment) if cluster else frozenset[str]()
+        self._context = kubernetes.Context.of(experiment, code.controllers) if cluster else None
+        self._images = {
+            executable.name: kubernetes.Image(
+                reference=code.references[executable.name], entrypoint=images.known_entrypoint(executable)
+            )
+            for executable in experiment.executables
+            if executable.name in code.references
+        }
 
     def manifests(self, position: int, name: str, predecessors: list[PlannedUnit]) -> tuple[Manifest, ...]:
-        assert self._cluster is not None  # noqa: S101 — planned whenever a job is for a cluster
+        # Both are there whenever a job is for a cluster.
+        assert self._cluster is not None and self._context is not None  # noqa: S101
         unit = self._experiment.units[position]
         after = [kubernetes.job_name(manifest) for each in predecessors for manifest in each.manifests]
         return tuple(
-            kubernetes.job_manifest(
-                self._experiment,
+            manifest
+            for job in unit.jobs
+            for manifest in kubernetes.job_manifests(
+                self._context,
                 unit,
                 job,
                 unit_name=name,
-                image=self._code.references[job.executable],
-                entrypoint=self._entrypoints[job.executable],
+                image=self._images[job.executable],
                 placement=self._cluster.places[position, job.name],
-                namespace=self._experiment.stack,
+                nodes=self._cluster.nodes[position, job.name],
                 after=after,
-                addresses=self._addresses,
                 waits=position in self._awaited,
             )
-            for job in unit.jobs
         )
+
+
+def _mixed(experiment: Experiment) -> list[Problem]:
+    if _any_on(experiment, Local) and _any_on(experiment, Kubernetes):
+        return [
+            Problem(
+                "some work units run on this machine and others on a cluster, but a stack runs in one place",
+                hint="compile them into two stacks: a flag of the launch script can choose",
+            )
+        ]
+    return []
 
 
 def _refusals(unit: WorkUnit) -> list[Problem]:
@@ -206,23 +280,6 @@ def _refusals(unit: WorkUnit) -> list[Problem]:
             )
         )
     return problems
-
-
-def _shell_refusals(experiment: Experiment) -> list[Problem]:
-    """A shell needs the image's entry point, which only we ourselves know."""
-    known = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
-    return [
-        Problem(
-            f"has a ShellSafeArg, but the entry point of {job.executable!r} is not known",
-            where=place(unit, job.name),
-            hint="use xm.PythonContainer, or expand the argument in the image's own entry point",
-        )
-        for unit in experiment.units
-        for job in unit.jobs
-        if isinstance(job.executor, Kubernetes)
-        and job.executable not in known
-        and any(isinstance(arg, ShellSafeArg) for arg in job.args)
-    ]
 
 
 def _notes(experiment: Experiment) -> list[str]:

@@ -90,7 +90,7 @@ def ignore_rules(folder: Path) -> list[str]:
     """The rules of the folder's `.dockerignore`, without comments."""
     try:
         text = (folder / IGNORE_FILE).read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]

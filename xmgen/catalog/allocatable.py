@@ -46,6 +46,20 @@ class Resources:
             and self.disk_bytes >= other.disk_bytes
         )
 
+    def __add__(self, other: Resources) -> Resources:
+        return Resources(
+            cpu_millis=self.cpu_millis + other.cpu_millis,
+            memory_bytes=self.memory_bytes + other.memory_bytes,
+            disk_bytes=self.disk_bytes + other.disk_bytes,
+        )
+
+    def __sub__(self, other: Resources) -> Resources:
+        return Resources(
+            cpu_millis=self.cpu_millis - other.cpu_millis,
+            memory_bytes=self.memory_bytes - other.memory_bytes,
+            disk_bytes=self.disk_bytes - other.disk_bytes,
+        )
+
     def how_often(self, other: Resources) -> int:
         """How many times `other` fits in here."""
         pairs = (
@@ -54,6 +68,9 @@ class Resources:
             (self.disk_bytes, other.disk_bytes),
         )
         return min(have // need for have, need in pairs if need > 0)
+
+
+NO_RESOURCES = Resources(cpu_millis=0, memory_bytes=0, disk_bytes=0)
 
 
 def cpu_reserved_millis(vcpus: int) -> int:

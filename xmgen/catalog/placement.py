@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xmgen import names
-from xmgen.catalog.allocatable import Resources
+from xmgen.catalog.allocatable import NO_RESOURCES, Resources
 from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
@@ -76,7 +76,7 @@ class Placement:
     pods:          pods of the job in all: replicas or hosts, times slices.
     slices:        independent slices (of TPUs: each a set of nodes that nothing else shares while it is in use).
     requests:      of one pod. CPU and memory are always set (a pod without requests is evicted first), disk_bytes is 0
-                   when the job did not ask for any.
+                   when the job did not ask for any. sidecar: what of them is for containers beside the job's own.
     boot_disk_gb:  of every node; ephemeral storage is on the Local SSDs where the machine has some.
     zone, region:  where the job must run; None when it does not matter. A zone implies its region.
     node_selector: what tells such nodes from others of a cluster whose pools are not ours.
@@ -104,6 +104,7 @@ class Placement:
     taints: tuple[Taint, ...]
     tolerations: tuple[Toleration, ...]
     notes: tuple[str, ...]
+    sidecar: Resources = NO_RESOURCES
 
     @property
     def kind(self) -> str:

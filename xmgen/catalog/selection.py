@@ -15,7 +15,15 @@ from collections.abc import Iterator, Sequence
 import xmgen.catalog as registry
 from xmgen.catalog import options as candidates
 from xmgen.catalog import tiers
-from xmgen.catalog.allocatable import DEFAULT_DISK_GB, GIB, MAX_DISK_GB, Resources, available, boot_disk_gb
+from xmgen.catalog.allocatable import (
+    DEFAULT_DISK_GB,
+    GIB,
+    MAX_DISK_GB,
+    NO_RESOURCES,
+    Resources,
+    available,
+    boot_disk_gb,
+)
 from xmgen.catalog.model import Gpu, MachineType, PlacementPolicy, Provisioning, Tpu
 from xmgen.catalog.options import Option, Refused, ok
 from xmgen.catalog.placement import (
@@ -41,13 +49,20 @@ DEFAULT_CPU_MILLIS = 1000
 MEMORY_PER_CPU = 2 * GIB
 
 
-def select(requirements: JobRequirements, *, reservation: str | None = None, where: str = "") -> Placement | Problem:
+def select(
+    requirements: JobRequirements,
+    *,
+    reservation: str | None = None,
+    sidecar: Resources = NO_RESOURCES,
+    where: str = "",
+) -> Placement | Problem:
     """The placement of one job.
 
     reservation: name of a Compute Engine reservation for the accelerators (never used for CPU-only jobs).
+    sidecar:     what containers beside the job's own request in each pod.
     where:       place of the requirements, for the Problem.
     """
-    found = _selected(requirements, reservation)
+    found = _selected(requirements, reservation, sidecar)
     return dataclasses.replace(found, where=where) if isinstance(found, Problem) else found
 
 
@@ -74,15 +89,15 @@ def _requests(requirements: JobRequirements) -> Iterator[Resources]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _selected(requirements: JobRequirements, reservation: str | None) -> Placement | Problem:
+def _selected(requirements: JobRequirements, reservation: str | None, sidecar: Resources) -> Placement | Problem:
     """Cached: the trials of a sweep ask for the same thing."""
     try:
-        return _select(requirements, reservation)
+        return _select(requirements, reservation, sidecar)
     except Refused as refused:
         return refused.problem
 
 
-def _select(requirements: JobRequirements, reservation: str | None) -> Placement:
+def _select(requirements: JobRequirements, reservation: str | None, sidecar: Resources) -> Placement:
     known = registry.catalog()
     zone, region = candidates.location(requirements.location)
     asked, replicas = requirements.accelerator, requirements.replicas
@@ -99,7 +114,7 @@ def _select(requirements: JobRequirements, reservation: str | None) -> Placement
     sold = [option for option in options if tiers.provisioning(option.machine, ways)]
     if not sold:
         raise Refused(tiers.refusal([option.machine for option in options], ways))
-    option, disk_gb, requests = _smallest(sold, list(_requests(requirements)))
+    option, disk_gb, requests = _smallest(sold, list(_requests(requirements)), sidecar)
     way = tiers.provisioning(option.machine, ways) or ways[0]
     taints = tuple(_taints(option, way))
     policy = option.machine.policy
@@ -126,21 +141,25 @@ def _select(requirements: JobRequirements, reservation: str | None) -> Placement
         taints=taints,
         tolerations=tuple(_toleration(taint) for taint in taints),
         notes=tuple(_notes(accelerator, asked, option, zone)),
+        sidecar=sidecar,
     )
 
 
-def _smallest(options: Sequence[Option], choices: Sequence[Resources]) -> tuple[Option, int, Resources]:
+def _smallest(
+    options: Sequence[Option], choices: Sequence[Resources], sidecar: Resources
+) -> tuple[Option, int, Resources]:
     """The smallest machine that has room for one pod, its boot disk's size, and the requests it covers."""
     ordered = sorted(options, key=lambda option: option.machine.size)
-    for requests in choices:
+    for choice in choices:
+        requests = choice + sidecar
         for option in ordered:
             disk_gb = DEFAULT_DISK_GB if option.machine.local_ssds else boot_disk_gb(requests.disk_bytes)
             if disk_gb <= MAX_DISK_GB and available_resources(option.machine, disk_gb).covers(requests):
                 return option, disk_gb, requests
-    raise Refused(_too_large(ordered, choices[-1]))
+    raise Refused(_too_large(ordered, choices[-1], sidecar))
 
 
-def _too_large(options: Sequence[Option], requests: Resources) -> Problem:
+def _too_large(options: Sequence[Option], requests: Resources, sidecar: Resources) -> Problem:
     """Names the machines with most CPUs and with most memory, and what each leaves to a job."""
     best = {
         max(options, key=lambda option: (option.machine.vcpus, option.machine.memory_gib)).machine.name,
@@ -150,7 +169,7 @@ def _too_large(options: Sequence[Option], requests: Resources) -> Problem:
     allowed: list[str] = []
     for name in sorted(best):
         disk = DEFAULT_DISK_GB if machines[name].local_ssds else MAX_DISK_GB
-        room = available_resources(machines[name], disk)
+        room = available_resources(machines[name], disk) - sidecar
         room = room if requests.disk_bytes else dataclasses.replace(room, disk_bytes=0)
         allowed.append(f"{_amounts(room)} on {name}")
     message = f"no machine has room for {_amounts(requests)}"

@@ -20,8 +20,10 @@ from xmgen.review.resources import resources
 _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 
 
-def compile_(project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool) -> None:
-    plan, changed = target.write(project, source, name, flags)
+def compile_(
+    project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool, cluster: str | None = None
+) -> None:
+    plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster))
     folder = f"stacks/{plan.experiment.stack}"
     if json:
         output.print_json(
@@ -124,7 +126,8 @@ def _difference(project: Project, name: str) -> str:
     """A unified diff from what is committed to what the recorded source and flags compile to today."""
     target.existing(project, name)
     recorded = lock.read(project.lock(name))
-    _, files = target.compiled(project, project.root / recorded.source, name, recorded.flags)
+    source = project.root / recorded.source
+    _, files = target.compiled(project, source, name, recorded.flags, target.chosen(recorded))
     return stack.difference(project.root, name, files)
 
 

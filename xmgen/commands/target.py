@@ -9,7 +9,7 @@ from xmgen import compiler, lock, names, planner
 from xmgen import stack as stacks
 from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
-from xmgen.experiment import Experiment
+from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
 from xmgen.project import Project
 
@@ -48,24 +48,63 @@ def load(project: Project, source: Path, stack: str | None, flags: Sequence[str]
         return compiler.load(source, root=project.root, stack=stack_of(project, source, stack), flags=flags)
 
 
-def compiled(project: Project, source: Path, stack: str, flags: Sequence[str]) -> tuple[Plan, dict[str, str]]:
+def compiled(
+    project: Project, source: Path, stack: str, flags: Sequence[str], cluster: ClusterChoice | None = None
+) -> tuple[Plan, dict[str, str]]:
     """The plan and the files of a source; nothing is written."""
     with standard_output_kept_clean():
-        return compiler.compile_source(source, root=project.root, stack=stack, flags=flags)
+        return compiler.compile_source(source, root=project.root, stack=stack, flags=flags, cluster=cluster)
 
 
-def write(project: Project, source: Path, stack: str | None, flags: Sequence[str]) -> tuple[Plan, bool]:
-    """Compile a source into its stack's folder. Returns the plan, and whether the folder changed."""
+def write(
+    project: Project, source: Path, stack: str | None, flags: Sequence[str], cluster: ClusterChoice | None = None
+) -> tuple[Plan, bool]:
+    """Compile a source into its stack's folder. Returns the plan, and whether the folder changed.
+
+    cluster: what the command line chose; else what it chose when this source was last compiled into this stack.
+    """
     name = stack_of(project, source, stack)
-    plan, files = compiled(project, source, name, flags)
+    plan, files = compiled(project, source, name, flags, cluster or _chosen_before(project, source, name))
     return plan, stacks.write(project.root, name, files)
+
+
+def _chosen_before(project: Project, source: Path, stack: str) -> ClusterChoice | None:
+    try:
+        recorded = lock.read(project.lock(stack))
+    except (OSError, InputError):
+        return None
+    same = (project.root / recorded.source).resolve() == source.resolve()
+    return chosen(recorded) if same else None
+
+
+def chosen(experiment: Experiment) -> ClusterChoice | None:
+    """The cluster that the command line chose when the experiment was compiled."""
+    return experiment.cluster if experiment.cluster and experiment.cluster.by_option else None
+
+
+def cluster_choice(text: str | None) -> ClusterChoice | None:
+    """`own`, `stack:NAME`, `existing:NAME` or `existing:NAME@LOCATION`. Raises InputError for anything else."""
+    if text is None:
+        return None
+    kind, _, rest = text.partition(":")
+    name, at, location = rest.partition("@")
+    match kind:
+        case "own" if not rest:
+            return ClusterChoice(kind="own", by_option=True)
+        case "stack" if name and not at:
+            return ClusterChoice(kind="stack", name=name, by_option=True)
+        case "existing" if name and bool(at) == bool(location):
+            return ClusterChoice(kind="existing", name=name, location=location or None, by_option=True)
+        case _:
+            hint = "own, stack:NAME or existing:NAME@LOCATION"
+            raise InputError(Problem(f"{text!r} chooses no cluster", where="--cluster", hint=hint))
 
 
 def existing(project: Project, stack: str) -> Plan:
     """The plan of a compiled stack. Raises InputError when there is none of this name."""
     if not project.lock(stack).is_file():
         raise InputError(_unknown(project, stack))
-    return planner.plan(lock.read(project.lock(stack)))
+    return planner.plan(lock.read(project.lock(stack)), compiler.compiled_stacks(project.root))
 
 
 def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:

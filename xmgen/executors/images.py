@@ -8,6 +8,7 @@ from typing import assert_never
 
 from xmgen import sources
 from xmgen.errors import Problem
+from xmgen.executors import registry
 from xmgen.executors.dockerfile import entrypoint, python_dockerfile
 from xmgen.experiment import (
     BazelBinary,
@@ -21,9 +22,14 @@ from xmgen.experiment import (
 )
 from xmgen.plan import PlannedImage, header
 
+CONTROLLERS = ".xmgen/{stack}/controllers"
+"""Where `contrib.parameter_controller` packages its programs, relative to the project root."""
+
 
 def image(executable: Executable, name: str, experiment: Experiment) -> PlannedImage | str | Problem:
     """The image to build, the prebuilt image's name, or why a cluster cannot run the executable."""
+    if (refusal := registry.problem(executable.name, getattr(executable, "push_image_tag", None))) is not None:
+        return refusal
     match executable:
         case Container():
             return executable.image
@@ -38,6 +44,7 @@ def image(executable: Executable, name: str, experiment: Experiment) -> PlannedI
                 exclude=executable.exclude,
                 context=executable.path,
                 dockerfile=executable.dockerfile,
+                push_tag=executable.push_image_tag,
             )
         case Binary():
             return Problem(
@@ -51,6 +58,12 @@ def image(executable: Executable, name: str, experiment: Experiment) -> PlannedI
             )
         case _:
             assert_never(executable)
+
+
+def is_controller(executable: Executable, experiment: Experiment) -> bool:
+    """Whether it is what `contrib.parameter_controller` packaged: a program that starts jobs while it runs."""
+    folder = f"{CONTROLLERS.format(stack=experiment.stack)}/"
+    return isinstance(executable, PythonContainer) and executable.path.startswith(folder)
 
 
 def known_entrypoint(executable: Executable) -> list[str] | None:
@@ -73,6 +86,7 @@ def _python_image(container: PythonContainer, name: str, experiment: Experiment)
         exclude=container.exclude,
         context=(posixpath.dirname(container.path) or ".") if above else container.path,
         dockerfile=generated,
+        push_tag=container.push_image_tag,
         files={
             "Dockerfile": dockerfile,
             "Dockerfile.dockerignore": f"# {header(experiment)}\n" + "".join(f"{rule}\n" for rule in ignore),

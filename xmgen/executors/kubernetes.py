@@ -1,4 +1,4 @@
-"""The Kubernetes executor: one `batch/v1` Job per job of a work unit, on GKE.
+"""The Kubernetes executor: one `batch/v1` Job per job of a work unit, on GKE; one per slice of a job with several.
 
 A Job's `metadata.name` ends in a hash of everything it is, image included: Pulumi deletes a changed Job before it
 creates the next and does not wait for the deletion, so that a name which stays would collide. What a program needs
@@ -12,12 +12,16 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xmgen import names
-from xmgen.catalog.allocatable import Resources
+from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
-from xmgen.experiment import Arg, Experiment, Job, ShellSafeArg, WorkUnit
+from xmgen.executors import slices
+from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT, SERVICE, priority_class_name
+from xmgen.executors.texts import Texts, from_secret, secret_variable
+from xmgen.experiment import Arg, Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
 from xmgen.plan import Manifest, Value
 
 UNIT_LABEL = "xmgen/unit"
@@ -29,66 +33,129 @@ AFTER_ANNOTATION = "xmgen/after"
 """Names of the Jobs that must have succeeded first, separated by spaces. With their hashes, so that a Job whose
 predecessor is another one is another one too."""
 
-SERVICE = "experiments"
-"""The headless Service through which jobs find each other, named as XManager names it."""
-
-SERVICE_ACCOUNT = "jobs"
 OUTPUT_FOLDER = "/xmgen/output"
+OUTPUT_VARIABLE = "XMGEN_OUTPUT_DIR"
 OUTPUT_BUCKET = "<xmgen:bucket:output>"
+OUTPUT_VOLUME = "output"
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 — where data loaders share memory
+
+SIDECAR = Resources(cpu_millis=100, memory_bytes=128 * MIB, disk_bytes=GIB)
+"""What Cloud Storage FUSE's sidecar requests in each pod. GKE's own default is more than most jobs need."""
+
+_SIDECAR_ANNOTATIONS: Manifest = {
+    "gke-gcsfuse/volumes": "true",
+    "gke-gcsfuse/cpu-request": "100m",
+    "gke-gcsfuse/memory-request": "128Mi",
+    "gke-gcsfuse/ephemeral-storage-request": "1Gi",
+    # It may use what the node has to spare.
+    "gke-gcsfuse/cpu-limit": "0",
+    "gke-gcsfuse/memory-limit": "0",
+    "gke-gcsfuse/ephemeral-storage-limit": "0",
+}
 
 _NAME_LENGTH = 36
-"""Characters of a Job's readable part. With two hashes it has 54, and a pod's name 63."""
+"""Characters of a Job's readable part. With a hash and the number of a slice it has at most 49; a pod of it, which gets
+its index and five random characters, keeps within 63."""
 
 
-def job_manifest(
-    experiment: Experiment,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the Jobs of an experiment have in common.
+
+    addresses:   the host names that jobs know each other by, see `addresses`.
+    controllers: names of the executables whose jobs start other jobs.
+    """
+
+    experiment: Experiment
+    addresses: Collection[str]
+    texts: Texts
+    controllers: Collection[str] = ()
+
+    @staticmethod
+    def of(experiment: Experiment, controllers: Collection[str] = ()) -> Context:
+        return Context(
+            experiment=experiment,
+            addresses=addresses(experiment),
+            texts=Texts(experiment.references, experiment.experiment_id, names.namespace(experiment.stack)),
+            controllers=controllers,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """reference: an image of the stack, which names its content hash, or the user's own image. entrypoint: the image's,
+    when we know it; an argument that a shell expands needs it.
+    """
+
+    reference: str
+    entrypoint: Sequence[str] | None = None
+
+
+def job_manifests(
+    context: Context,
     unit: WorkUnit,
     job: Job,
     *,
     unit_name: str,
-    image: str,
-    entrypoint: Sequence[str] | None,
+    image: Image,
     placement: Placement,
-    namespace: str,
+    nodes: str,
     after: Sequence[str] = (),
-    addresses: Collection[str] = (),
     waits: bool = False,
-) -> Manifest:
-    """The Job of one job of a unit.
+) -> list[Manifest]:
+    """The Jobs of one job of a unit.
 
-    image:      a reference to an image of the stack, which names its content hash, or the user's own image.
-    after:      names of the Jobs that must have succeeded first.
-    entrypoint: the image's, when we know it; an argument that a shell expands needs it.
-    addresses:  the host names that jobs know each other by, see `addresses`.
-    waits:      whether Pulumi waits for the Job to end, since another depends on it.
+    nodes: the label `xmgen/nodes` of the nodes that it runs on.
+    after: names of the Jobs that must have succeeded first.
+    waits: whether Pulumi waits for the Job to end, since another depends on it.
     """
+    experiment = context.experiment
     logical_name = job_logical_name(unit, job, unit_name)
     labels: Manifest = {
         EXPERIMENT_LABEL: names.slug(experiment.title) or experiment.stack,
         UNIT_LABEL: unit_name,
         JOB_LABEL: names.slug(job.name) or "job",
     }
-    annotations: Manifest = {RESOURCE_ANNOTATION: logical_name}
+    annotations: Manifest = {}
     if not waits:
         # A training may take days; `pulumi up` must not.
         annotations["pulumi.com/skipAwait"] = "true"
     if after:
         annotations[AFTER_ANNOTATION] = " ".join(after)
     host = host_name(names.full_job_name(experiment.experiment_id, unit, job.name))
-    spec = _job_spec(experiment, job, labels, image, entrypoint, placement, host if host in addresses else None)
-    content = json.dumps([logical_name, labels, annotations, spec], sort_keys=True)
+    template = _template(
+        context, unit, job, labels, image, placement, nodes, host if host in context.addresses else None
+    )
+    kinds = [logical_name, labels, annotations, template, placement.pods, placement.slices, _retries(job)]
+    content = json.dumps(kinds, sort_keys=True)
     readable = names.slug(logical_name, _NAME_LENGTH)
-    metadata: Manifest = {
-        "name": f"{readable}-{hashlib.sha256(content.encode()).hexdigest()[:8]}",
-        "namespace": namespace,
-        "labels": labels,
-        "annotations": annotations,
-    }
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    base = f"{readable}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    # Only slices of TPUs are apart from each other; those of GPUs are machines like others.
+    separate = placement.slices if placement.tpu else 1
+    job_names = [f"{base}-{index}" for index in range(separate)] if separate > 1 else [base]
+    result: list[Manifest] = []
+    for index, name in enumerate(job_names):
+        resource = f"{logical_name}-{index}" if separate > 1 else logical_name
+        metadata: Manifest = {
+            "name": name,
+            "namespace": names.namespace(experiment.stack),
+            "labels": labels,
+            "annotations": {RESOURCE_ANNOTATION: resource, **annotations},
+        }
+        own = template if placement.tpu is None else _of_slice(template, placement, job_names, index)
+        spec = _job_spec(own, placement.pods // separate, _retries(job))
+        result.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    return result
 
 
 def job_name(manifest: Manifest) -> str:
     return str(cast(Manifest, manifest["metadata"])["name"])
+
+
+def resource_name(manifest: Manifest) -> str:
+    """The logical name of a Job's resource."""
+    metadata = cast(dict[str, Manifest], manifest["metadata"])
+    return str(metadata["annotations"][RESOURCE_ANNOTATION])
 
 
 def job_logical_name(unit: WorkUnit, job: Job, unit_name: str) -> str:
@@ -108,31 +175,60 @@ def needs_service(manifest: Manifest) -> bool:
     return "subdomain" in spec["template"]["spec"]
 
 
-def headless_service(namespace: str) -> Manifest:
-    """Gives every pod of the namespace that asks for it a name in DNS, before it is ready: jobs of a group wait for
-    each other."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": SERVICE, "namespace": namespace},
-        "spec": {
-            "clusterIP": "None",
-            "selector": {"service": SERVICE},
-            "publishNotReadyAddresses": True,
-        },
+def addresses(experiment: Experiment) -> frozenset[str]:
+    """The host names of jobs that stand in some job's args or env."""
+    name = re.compile(rf"(?<![a-zA-Z0-9-]){experiment.experiment_id}-[\w-]+")
+    texts = (text for unit in experiment.units for job in unit.jobs for text in texts_of(job))
+    xid = str(experiment.experiment_id)
+    return frozenset(host_name(found) for text in texts if xid in text for found in name.findall(text))
+
+
+def texts_of(job: Job) -> list[str]:
+    """The texts of a job's args and env."""
+    return [*(arg if isinstance(arg, str) else arg.shell for arg in job.args), *job.env.values()]
+
+
+def host_name(full_job_name: str) -> str:
+    """XManager's host name of a job: its full name with hyphens, as a DNS label."""
+    return names.slug(full_job_name)
+
+
+def _executor(job: Job) -> Kubernetes:
+    assert isinstance(job.executor, Kubernetes)  # noqa: S101 — the planner calls the module of each job's executor
+    return job.executor
+
+
+def _retries(job: Job) -> int:
+    return _executor(job).retries or 0
+
+
+def _job_spec(template: Manifest, pods: int, retries: int) -> Manifest:
+    spec: Manifest = {"backoffLimit": retries}
+    # A pod whose machine is taken away, as a spot machine is, did not fail: it is started again without being counted.
+    spec["podFailurePolicy"] = {
+        "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
     }
+    if pods > 1:
+        spec |= {"completionMode": "Indexed", "completions": pods, "parallelism": pods}
+    return {**spec, "template": template}
 
 
-def _job_spec(
-    experiment: Experiment,
+def _template(
+    context: Context,
+    unit: WorkUnit,
     job: Job,
     labels: Manifest,
-    image: str,
-    entrypoint: Sequence[str] | None,
+    image: Image,
     placement: Placement,
+    nodes: str,
     host: str | None,
 ) -> Manifest:
-    pod: Manifest = {"restartPolicy": "Never", "serviceAccountName": SERVICE_ACCOUNT}
+    """The pods' template, without what depends on the Job's name."""
+    executor = _executor(job)
+    account = CONTROLLERS_ACCOUNT if job.executable in context.controllers else JOBS_ACCOUNT
+    pod: Manifest = {"restartPolicy": "Never", "serviceAccountName": account}
+    if executor.priority is not None:
+        pod["priorityClassName"] = priority_class_name(context.experiment.stack, executor.priority)
     pod_labels: Manifest = dict(labels)
     if host or placement.pods > 1:
         pod_labels["service"] = SERVICE
@@ -142,48 +238,40 @@ def _job_spec(
         pod["hostname"] = host
     pod["nodeSelector"] = {
         **dict[str, Value](sorted(placement.node_selector.items())),
-        NODES_LABEL: placement.node_class,
+        NODES_LABEL: nodes,
     }
     pod["tolerations"] = [_toleration(each.key, each.value) for each in placement.tolerations]
-    pod["containers"] = [_container(job, image, entrypoint, placement)]
+    pod["containers"] = [_container(context, job, image, placement)]
+    folder = [context.experiment.stack, str(labels[UNIT_LABEL])]
+    if len(unit.jobs) > 1:
+        folder.append(str(labels[JOB_LABEL]))
     pod["volumes"] = [
-        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-        {
-            "name": "output",
-            "csi": {
-                "driver": "gcsfuse.csi.storage.gke.io",
-                "volumeAttributes": {
-                    "bucketName": OUTPUT_BUCKET,
-                    "mountOptions": f"implicit-dirs,only-dir={experiment.stack}/{labels[UNIT_LABEL]}",
-                },
-            },
-        },
+        {"name": "shared-memory", "emptyDir": _shared_memory(executor)},
+        _bucket_volume(OUTPUT_VOLUME, OUTPUT_BUCKET, "/".join(folder), read_only=False),
+        *(_volume(f"volume-{number}", volume) for number, volume in enumerate(executor.volumes or ())),
     ]
-    spec: Manifest = {"backoffLimit": 0}
-    if placement.pods > 1:
-        spec |= {"completionMode": "Indexed", "completions": placement.pods, "parallelism": placement.pods}
-    spec["template"] = {
-        "metadata": {"labels": pod_labels, "annotations": {"gke-gcsfuse/volumes": "true"}},
-        "spec": pod,
-    }
-    return spec
+    metadata: Manifest = {"labels": pod_labels, "annotations": dict(_SIDECAR_ANNOTATIONS)}
+    return {"metadata": metadata, "spec": pod}
 
 
-def addresses(experiment: Experiment) -> frozenset[str]:
-    """The host names of jobs that stand in some job's args or env."""
-    name = re.compile(rf"(?<![a-z0-9-]){experiment.experiment_id}-[a-z0-9-]+")
-    texts = (
-        text
-        for unit in experiment.units
-        for job in unit.jobs
-        for text in (*(arg if isinstance(arg, str) else arg.shell for arg in job.args), *job.env.values())
-    )
-    return frozenset(found for text in texts for found in name.findall(text))
-
-
-def host_name(full_job_name: str) -> str:
-    """XManager's host name of a job: its full name with hyphens, as a DNS label."""
-    return names.slug(full_job_name)
+def _of_slice(template: Manifest, placement: Placement, job_names: Sequence[str], index: int) -> Manifest:
+    """The template of one TPU slice's pods: together on one node pool, and with the variables of TPU workers."""
+    assert placement.tpu is not None  # noqa: S101 — called for TPUs only
+    environment: list[Value] = []
+    metadata, pod = cast(dict[str, Manifest], template["metadata"]), cast(Manifest, template["spec"])
+    name = job_names[index]
+    if placement.tpu.multi_host:
+        labels: Manifest = {**metadata["labels"], slices.SLICE_LABEL: name}
+        metadata = {**metadata, "labels": labels}
+        pod = {**pod, "affinity": slices.affinity(name)}
+        environment += slices.worker_environment(name, placement.tpu.hosts, SERVICE)
+    if len(job_names) > 1:
+        environment += slices.slice_environment(job_names[0], len(job_names), index, SERVICE)
+    [container] = cast(list[Manifest], pod["containers"])
+    given = {str(variable["name"]) for variable in cast(list[Manifest], container["env"])}
+    added = [variable for variable in environment if str(cast(Manifest, variable)["name"]) not in given]
+    container = {**container, "env": [*cast(list[Value], container["env"]), *added]}
+    return {"metadata": cast(Value, metadata), "spec": cast(Value, {**pod, "containers": [container]})}
 
 
 def _toleration(key: str, value: str) -> Manifest:
@@ -192,28 +280,32 @@ def _toleration(key: str, value: str) -> Manifest:
     return {"key": key, "operator": "Exists", "effect": "NoSchedule"}
 
 
-def _container(job: Job, image: str, entrypoint: Sequence[str] | None, placement: Placement) -> Manifest:
-    container: Manifest = {"name": names.slug(job.name) or "job", "image": image}
+def _container(context: Context, job: Job, image: Image, placement: Placement) -> Manifest:
+    texts = context.texts
+    container: Manifest = {"name": names.slug(job.name) or "job", "image": image.reference}
     if any(isinstance(arg, ShellSafeArg) for arg in job.args):
-        assert entrypoint is not None  # noqa: S101 — the planner refuses such jobs of images we did not build
-        container["command"] = [literal(part) for part in shell_command(entrypoint, job.args)]
+        assert image.entrypoint is not None  # noqa: S101 — the planner refuses such jobs of images we did not build
+        container["command"] = [texts.literal(part) for part in shell_command(image.entrypoint, job.args)]
     elif job.args:
-        container["args"] = [literal(cast(str, arg)) for arg in job.args]
-    container["env"] = [
-        {"name": "XMGEN_OUTPUT_DIR", "value": OUTPUT_FOLDER},
-        *({"name": name, "value": literal(value)} for name, value in job.env.items()),
-    ]
-    container["resources"] = _resources(placement)
+        container["args"] = [texts.literal(cast(str, arg)) for arg in job.args]
+    environment = [texts.variable(name, value) for name, value in job.env.items()]
+    # A secret that is only part of a text stands in it as a variable, which has to come first.
+    args = [arg if isinstance(arg, str) else arg.shell for arg in job.args]
+    partial = texts.secrets([*args, *(value for value in job.env.values() if not texts.is_secret(value))])
+    environment = [*(from_secret(secret_variable(secret), secret) for secret in partial), *environment]
+    if OUTPUT_VARIABLE not in job.env:
+        environment.insert(0, {"name": OUTPUT_VARIABLE, "value": OUTPUT_FOLDER})
+    container["env"] = list[Value](environment)
+    container["resources"] = _resources(placement, limited=_executor(job).requirements.ram is not None)
     container["volumeMounts"] = [
-        {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 — where data loaders share memory
-        {"name": "output", "mountPath": OUTPUT_FOLDER},
+        {"name": "shared-memory", "mountPath": SHARED_MEMORY},
+        {"name": OUTPUT_VOLUME, "mountPath": OUTPUT_FOLDER},
+        *(
+            {"name": f"volume-{number}", "mountPath": volume.path, **({"readOnly": True} if volume.read_only else {})}
+            for number, volume in enumerate(_executor(job).volumes or ())
+        ),
     ]
     return container
-
-
-def literal(text: str) -> str:
-    """Kubernetes expands `$(NAME)` and `$$` in args and env; this is the text that it expands to `text`."""
-    return text.replace("$", "$$")
 
 
 def shell_command(entrypoint: Sequence[str], args: Sequence[Arg]) -> list[str]:
@@ -231,13 +323,45 @@ def shell_command(entrypoint: Sequence[str], args: Sequence[Arg]) -> list[str]:
     return ["/bin/sh", "-c", f"exec {program} {' '.join(words)}", "sh", *plain]
 
 
-def _resources(placement: Placement) -> Manifest:
-    requests = _quantities(placement.requests)
-    limits: Manifest = {"memory": requests["memory"]}
+def _shared_memory(executor: Kubernetes) -> Manifest:
+    """It counts as the container's memory, and is bounded by that unless it has a size of its own."""
+    size: Manifest = {"sizeLimit": _bytes(executor.shared_memory)} if executor.shared_memory else {}
+    return {"medium": "Memory", **size}
+
+
+def _volume(name: str, volume: Volume) -> Manifest:
+    if volume.bucket is not None:
+        bucket, _, folder = volume.bucket.partition("/")
+        return _bucket_volume(name, bucket, folder.strip("/"), read_only=volume.read_only)
+    claim: Manifest = {"claimName": volume.claim}
+    if volume.read_only:
+        claim["readOnly"] = True
+    return {"name": name, "persistentVolumeClaim": claim}
+
+
+def _bucket_volume(name: str, bucket: str, folder: str, *, read_only: bool) -> Manifest:
+    """A bucket through Cloud Storage FUSE. Whatever user an image runs as may write; the bucket's rights decide."""
+    options = "implicit-dirs,dir-mode=777,file-mode=777"
+    csi: Manifest = {
+        "driver": "gcsfuse.csi.storage.gke.io",
+        "volumeAttributes": {
+            "bucketName": bucket,
+            "mountOptions": f"{options},only-dir={folder}" if folder else options,
+        },
+    }
+    if read_only:
+        csi["readOnly"] = True
+    return {"name": name, "csi": csi}
+
+
+def _resources(placement: Placement, *, limited: bool) -> Manifest:
+    """limited: whether the job said how much memory it needs. If not, it may use what its node has to spare."""
+    requests = _quantities(placement.requests - placement.sidecar)
+    limits: Manifest = {"memory": requests["memory"]} if limited else {}
     if accelerator := placement.accelerator_resource:
         name, count = accelerator
         requests[name] = limits[name] = str(count)
-    return {"requests": requests, "limits": limits}
+    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
 
 def _quantities(resources: Resources) -> Manifest:

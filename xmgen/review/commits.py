@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from xmgen import lock, planner
 from xmgen.errors import InputError, Problem, XmgenError
+from xmgen.experiment import Experiment
 from xmgen.plan import Plan
 from xmgen.project import LOCK_FILE, STACKS, Project
 
@@ -20,22 +21,25 @@ def of_commit(project: Project, ref: str) -> Plans:
     paths = (_git(project, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{STACKS}/") or "").split("\0")
     found = [path.split("/") for path in paths]
     stacks = [parts[1] for parts in found if len(parts) == 3 and parts[2] == LOCK_FILE]
-    return {
-        stack: _plan(lambda stack=stack: _lock_text(project, commit, stack), f"{ref}, stack {stack}")
-        for stack in stacks
-    }
+    return {stack: _plan(lambda name: _lock_text(project, commit, name), stack, f"{ref}, ") for stack in stacks}
 
 
 def of_working_tree(project: Project) -> Plans:
     return {
-        stack: _plan(lambda stack=stack: project.lock(stack).read_text(encoding="utf-8"), f"stack {stack}")
+        stack: _plan(lambda name: project.lock(name).read_text(encoding="utf-8"), stack, "")
         for stack in project.stacks()
     }
 
 
-def _plan(text: Callable[[], str], where: str) -> Plan | XmgenError:
+def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenError:
+    """text: of the lock file of a stack, whose cluster others may share."""
+    where = f"{side}stack {stack}"
+
+    def read(name: str) -> Experiment:
+        return lock.loads(text(name), f"{side}stack {name}")
+
     try:
-        return planner.plan(lock.loads(text(), where))
+        return planner.plan(read(stack), read)
     except XmgenError as error:
         return error
     except (OSError, UnicodeDecodeError) as error:

@@ -18,8 +18,9 @@ from xmgen.xm_local.executors import (
     TpuCapability,
     Vertex,
     VertexSpec,
+    Volume,
 )
-from xmgen.xm_local.experiment import create_experiment, get_experiment, list_experiments
+from xmgen.xm_local.experiment import create_experiment, get_experiment, list_experiments, secret
 
 __all__ = [
     "Caip",
@@ -33,10 +34,12 @@ __all__ = [
     "TpuCapability",
     "Vertex",
     "VertexSpec",
+    "Volume",
     "auth",  # pyright: ignore[reportUnsupportedDunderAll] - made on first use
     "create_experiment",
     "get_experiment",
     "list_experiments",
+    "secret",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -98,12 +99,44 @@ class KubernetesSpec(xm.ExecutorSpec):
     push_image_tag: str | None = None
 
 
+@attrs.define(slots=False, kw_only=True)
+class Volume:
+    """(xmgen's own) Storage that a job's containers see at `path`: a bucket or a PersistentVolumeClaim.
+
+    bucket:        a bucket of Cloud Storage, or `bucket/folder`; the stack lets its jobs use it.
+    claim:         the name of a claim. With `size` (bytes) the stack makes it and removes it, else it is there already.
+    storage_class: of the stack's claim. shared: whether pods on several nodes use it at once.
+    """
+
+    path: str
+    bucket: str | None = None
+    claim: str | None = None
+    size: int | None = None
+    storage_class: str | None = None
+    shared: bool = False
+    read_only: bool = False
+
+
 @attrs.define(slots=False)
 class Kubernetes(xm.Executor):
-    """Google Kubernetes Engine: one Job for each job. cloud_provider: only GKE is known."""
+    """Google Kubernetes Engine: one Job for each job. cloud_provider: only GKE is known.
+
+    What can only be given by keyword is xmgen's own:
+
+    reservation:   name of a Compute Engine reservation for the accelerators.
+    priority:      of the pods; those with a larger one are scheduled first.
+    retries:       how often a pod that failed is started again. One that lost its machine always is.
+    shared_memory: bytes of /dev/shm; as much as the job's memory unless given.
+    volumes:       storage that the containers see.
+    """
 
     requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
     cloud_provider: str = GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER
     tpu_capability: TpuCapability | None = attrs.field(default=None, validator=of_type(TpuCapability, optional=True))
+    reservation: str | None = attrs.field(default=None, kw_only=True)
+    priority: int | None = attrs.field(default=None, kw_only=True)
+    retries: int | None = attrs.field(default=None, kw_only=True)
+    shared_memory: float | None = attrs.field(default=None, kw_only=True)
+    volumes: Sequence[Volume] = attrs.field(default=(), kw_only=True)
 
     Spec = KubernetesSpec

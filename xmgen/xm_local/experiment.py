@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from absl import logging
 
 from xmgen import recording, xm
+from xmgen.experiment import Reference
 from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
 from xmgen.xm.async_packager import AsyncPackager
@@ -169,6 +170,14 @@ def create_experiment(experiment_title: str) -> LocalExperiment:
     if not isinstance(experiment_title, str):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
         logging.warning("the title of an experiment is a text, not %r", experiment_title)
     return LocalExperiment(str(experiment_title))
+
+
+def secret(name: str) -> str:
+    """(xmgen's own) A text that stands, in arguments and environment, for a secret of the stack's configuration.
+
+    `pulumi config set --secret NAME` gives it its value; nothing that is compiled holds it.
+    """
+    return recording.current().reference(Reference(kind="secret", name=name))
 
 
 def get_experiment(experiment_id: int) -> NoReturn:

@@ -117,6 +117,7 @@ class Executables:
             entrypoint=entrypoint,
             digest=self._folder_digest(spec.path, exclude),
             exclude=exclude,
+            ignore=tuple(sources.ignore_rules(Path(spec.path))),
             requirements="requirements.txt" in _files(spec.path),
             base_image=spec.base_image,
             docker_instructions=None if steps is None else tuple(map(str, steps)),

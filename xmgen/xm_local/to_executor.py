@@ -14,6 +14,7 @@ from xmgen.xm_local.executors import (
     Local,
     TensorboardCapability,
     Vertex,
+    Volume,
 )
 
 
@@ -53,6 +54,11 @@ class Executors:
                 return ir.Kubernetes(
                     requirements=requirements(executor.requirements),
                     tpu_runtime_version=capability.tpu_runtime_version if capability else None,
+                    reservation=executor.reservation,
+                    priority=executor.priority,
+                    retries=executor.retries,
+                    shared_memory=_bytes(executor.shared_memory),
+                    volumes=tuple(_volume(volume) for volume in executor.volumes) or None,
                 )
             case Vertex():
                 return ir.Vertex(
@@ -90,6 +96,18 @@ def _port(value: object) -> int:
     if isinstance(value, bool) or not 0 < port < 65536:
         raise ValueError(value)
     return port
+
+
+def _volume(volume: Volume) -> ir.Volume:
+    return ir.Volume(
+        path=volume.path,
+        bucket=volume.bucket,
+        claim=volume.claim,
+        size=_bytes(volume.size),
+        storage_class=volume.storage_class,
+        shared=volume.shared,
+        read_only=volume.read_only,
+    )
 
 
 def _tensorboard(capability: TensorboardCapability | None) -> ir.TensorboardCapability | None:

@@ -34,7 +34,8 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
             Problem(f"an experiment in YAML takes no flags: {' '.join(flags)}", name, "only a launch script has flags")
         )
     read = document.read(source, name)
-    return build.experiment(_check(read, root=root, here=source.parent), root=root, stack=stack, source=name)
+    checked, around = _check(read, root=root, here=source.parent)
+    return build.experiment(checked, around.references, root=root, stack=stack, source=name)
 
 
 def schema() -> dict[str, Any]:
@@ -55,17 +56,18 @@ class _Schema(GenerateJsonSchema):
         return result
 
 
-def _check(read: document.Document, *, root: Path, here: Path) -> Spec:
+def _check(read: document.Document, *, root: Path, here: Path) -> tuple[Spec, Surroundings]:
     found = problems.cycles(read)
     content = read.value
     if isinstance(content, dict):
         # `x-…` is where a file keeps what it refers to by anchors.
         content = {key: value for key, value in content.items() if not key.startswith("x-")}
+    around = Surroundings.of(content, root=root, here=here)
     try:
-        spec = Spec.model_validate(content, context=Surroundings.of(content, root=root, here=here))
+        spec = Spec.model_validate(content, context=around)
     except ValidationError as failure:
         found += problems.from_validation(failure, read, Spec)
     else:
         if not found:
-            return spec
+            return spec, around
     raise InputError(*dict.fromkeys(found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -13,8 +13,10 @@ from xmgen.frontends.spec.sweep import Trial, blocks, expand
 from xmgen.frontends.spec.values import Arg, Item, Shell
 
 
-def experiment(spec: model.Spec, *, root: Path, stack: str, source: str) -> ir.Experiment:
-    """Paths in `spec` are relative to `root` already."""
+def experiment(
+    spec: model.Spec, references: Iterable[ir.Reference], *, root: Path, stack: str, source: str
+) -> ir.Experiment:
+    """Paths in `spec` are relative to `root` already. references: those whose tokens stand in it."""
     executables = {name: _executable(name, each, root, source) for name, each in spec.executables.items()}
     return ir.Experiment(
         title=spec.title,
@@ -23,7 +25,17 @@ def experiment(spec: model.Spec, *, root: Path, stack: str, source: str) -> ir.E
         experiment_id=names.experiment_id(stack),
         executables=tuple(executables.values()),
         units=tuple(_units(spec)),
+        references=tuple(references),
+        cluster=_cluster(spec.cluster),
     )
+
+
+def _cluster(spec: model.Cluster | None) -> ir.ClusterChoice | None:
+    if spec is None:
+        return None
+    if spec.stack is not None:
+        return ir.ClusterChoice(kind="stack", name=spec.stack)
+    return ir.ClusterChoice(kind="existing", name=spec.existing or "", location=spec.location)
 
 
 def _executable(name: str, spec: model.Executable, root: Path, source: str) -> ir.Executable:
@@ -43,6 +55,7 @@ def _executable(name: str, spec: model.Executable, root: Path, source: str) -> i
                 entrypoint=entrypoint,
                 digest=sources.digest(root / spec.path, exclude),
                 exclude=exclude,
+                ignore=tuple(sources.ignore_rules(root / spec.path)),
                 requirements="requirements.txt" in sources.files(root / spec.path),
                 base_image=spec.base_image,
                 docker_instructions=None if spec.docker_instructions is None else tuple(spec.docker_instructions),
@@ -208,7 +221,15 @@ def _executor(spec: model.Executor) -> ir.Executor:
                 service=spec.service,
             )
         case model.Kubernetes():
-            return ir.Kubernetes(requirements=requirements, tpu_runtime_version=spec.tpu_runtime_version)
+            return ir.Kubernetes(
+                requirements=requirements,
+                tpu_runtime_version=spec.tpu_runtime_version,
+                reservation=spec.reservation,
+                priority=spec.priority,
+                retries=spec.retries,
+                shared_memory=spec.shared_memory,
+                volumes=tuple(ir.Volume(**volume.model_dump()) for volume in spec.volumes) or None,
+            )
         case model.Vertex():
             tensorboard = spec.tensorboard
             return ir.Vertex(

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, Vali
 
 from xmgen.errors import did_you_mean
 from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
-from xmgen.frontends.spec.requirements import Requirements
+from xmgen.frontends.spec.requirements import Bytes, Requirements
 from xmgen.frontends.spec.surroundings import Surroundings
 from xmgen.frontends.spec.sweep import GroupSweep, JobSweep, blocks, check
 from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue, Token
@@ -181,12 +181,44 @@ class Local(_Executor):
     """Whether the job serves the others of its group and never ends by itself; it is stopped with them."""
 
 
+class Volume(OneOf):
+    """A bucket, or a PersistentVolumeClaim, that a job's containers see as a folder."""
+
+    choices: ClassVar = ("bucket", "claim")
+    model_config = ConfigDict(json_schema_extra=exactly_one_of("bucket", "claim"))
+
+    path: Text
+    """The folder in the containers."""
+    bucket: Text | None = None
+    """A bucket of Cloud Storage, or a folder of one: bucket/folder."""
+    claim: Name | None = None
+    """The name of a claim in the stack's namespace."""
+    size: Bytes | None = None
+    """Makes the claim, of this size, with the stack; without it the claim has to be there."""
+    storage_class: Text | None = None
+    """The class of a claim that the stack makes."""
+    shared: bool = False
+    """Whether pods on several nodes use the claim at once."""
+    read_only: bool = False
+    """Whether the containers can only read it."""
+
+
 class Kubernetes(_Executor):
     """A Job on Google Kubernetes Engine."""
 
     kind: Literal["kubernetes"]
     tpu_runtime_version: Text | None = None
     """Version of the TPU's runtime."""
+    reservation: Text | None = None
+    """The name of a Compute Engine reservation for the accelerators."""
+    priority: Annotated[int, Field(ge=-10, le=10**9)] | None = None
+    """Of the pods: those with a larger one are scheduled first."""
+    retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    """How often a pod that failed is started again; one that lost its machine always is."""
+    shared_memory: Bytes | None = None
+    """The size of /dev/shm; as much as the job's memory when left out."""
+    volumes: list[Volume] = Field(default_factory=list["Volume"])
+    """Storage that the containers see."""
 
 
 class TensorboardCapability(Model):
@@ -272,6 +304,20 @@ WorkUnit = Annotated[
 ]
 
 
+class Cluster(OneOf):
+    """A cluster that the jobs of the kubernetes executor share with others, instead of the stack's own."""
+
+    choices: ClassVar = ("stack", "existing")
+    model_config = ConfigDict(json_schema_extra=exactly_one_of("stack", "existing"))
+
+    stack: Text | None = None
+    """The stack of this project whose cluster it is."""
+    existing: Text | None = None
+    """The name of a cluster that no stack of this project made."""
+    location: Text | None = None
+    """Its zone or region; the stack's configuration says it when left out."""
+
+
 class Spec(Model):
     """An experiment for xmgen."""
 
@@ -285,6 +331,8 @@ class Spec(Model):
     """The programs by name."""
     work_units: Annotated[dict[Name, WorkUnit], Field(min_length=1)]
     """What runs, by name, in this order."""
+    cluster: Cluster | None = None
+    """The cluster for jobs of the kubernetes executor; the stack's own when left out."""
 
 
 def jobs(unit: SingleJob | JobGroup, name: str) -> dict[str, Job]:

@@ -54,7 +54,7 @@ def _tpus(value: object) -> Accelerator:
     raise error("must be a number of chips, or a topology such as 4x4", "slices are written 4x4*2")
 
 
-_Bytes = Annotated[
+Bytes = Annotated[
     int,
     PlainValidator(_bytes),
     WithJsonSchema(
@@ -88,9 +88,9 @@ class Requirements(Model):
 
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """vCPUs."""
-    ram: _Bytes | None = None
+    ram: Bytes | None = None
     """Memory: bytes, or a text such as 4GiB."""
-    disk: _Bytes | None = None
+    disk: Bytes | None = None
     """Ephemeral disk: bytes, or a text such as 100GiB."""
     architecture: Literal["haswell", "arm"] | None = None
     """The CPU's architecture."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self, cast
 
+from xmgen.experiment import Reference
 from xmgen.frontends.spec.base import error
 
 
@@ -18,6 +19,8 @@ class Surroundings:
     here: Path
     executables: frozenset[str]
     work_units: frozenset[str]
+    references: dict[Reference, None] = field(default_factory=dict["Reference", None])
+    """What the file leaves to the stack's configuration, as it is found."""
 
     @classmethod
     def of(cls, raw: object, *, root: Path, here: Path) -> Self:

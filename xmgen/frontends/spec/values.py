@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
 
+from xmgen.experiment import Reference
 from xmgen.frontends.spec.base import error
+from xmgen.frontends.spec.surroundings import Surroundings
 
 ENV_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$"
 
@@ -64,10 +66,12 @@ def _token(value: object) -> Item:
     return _item(value)
 
 
-def _variable(value: object) -> str:
+def _variable(value: object, info: ValidationInfo) -> str:
     match value:
         case str():
             return _text(value)
+        case dict():
+            return _secret(cast("dict[str, object]", value), info)
         case bool() | None:
             shown = "null" if value is None else str(value).lower()
             raise error(
@@ -77,7 +81,17 @@ def _variable(value: object) -> str:
         case int() | float():
             return str(value)
         case _:
-            raise error("an environment variable is a text or a number")
+            raise error("an environment variable is a text, a number or `{secret: name}`")
+
+
+def _secret(value: dict[str, object], info: ValidationInfo) -> str:
+    name = value.get("secret")
+    if set(value) != {"secret"} or not isinstance(name, str) or not name:
+        raise error("a mapping cannot be an environment variable", "only `{secret: name}` can")
+    reference = Reference(kind="secret", name=_text(name))
+    if isinstance(info.context, Surroundings):
+        info.context.references[reference] = None
+    return reference.token
 
 
 def _arg_name(name: str) -> str:
@@ -99,6 +113,13 @@ _SHELL: dict[str, Any] = {
     "required": ["shell"],
     "additionalProperties": False,
 }
+_SECRET: dict[str, Any] = {
+    "type": "object",
+    "description": "A secret of the stack's configuration: `pulumi config set --secret name` gives it its value.",
+    "properties": {"secret": {"type": "string", "minLength": 1}},
+    "required": ["secret"],
+    "additionalProperties": False,
+}
 _ITEM: dict[str, Any] = {"anyOf": [{"type": ["string", "number", "boolean"]}, _SHELL]}
 
 ArgName = Annotated[str, AfterValidator(_arg_name), Field(min_length=1)]
@@ -113,4 +134,6 @@ Token = Annotated[Item, PlainValidator(_token), WithJsonSchema({"anyOf": [{"type
 EnvName = Annotated[
     str, AfterValidator(_variable_name), WithJsonSchema({"type": "string", "pattern": ENV_NAME_PATTERN})
 ]
-EnvValue = Annotated[str, PlainValidator(_variable), WithJsonSchema({"type": ["string", "number"]})]
+EnvValue = Annotated[
+    str, PlainValidator(_variable), WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SECRET]})
+]

@@ -1,0 +1,276 @@
+"""Runs generated programs of stacks on GKE under Pulumi's mocks, in a process of their own.
+
+The SDKs of pulumi_gcp, pulumi_kubernetes and pulumi_docker_build are in .tools/gcp-sdk: the engine would ask for the
+plugin of every SDK that is installed in its own environment, on every command.
+
+    python -m tests.gcp_programs FOLDER...     prints what each folder's program declares, as JSON
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import runpy
+import subprocess
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+ROOT = Path(__file__).resolve().parents[1]
+SDK = ROOT / ".tools" / "gcp-sdk"
+
+CONFIG = {
+    "experiments:location": "europe-west4-a",
+    "experiments:owner": "ada",
+    "experiments:deleteOutputs": "false",
+    "experiments:createGcrRepository": "false",
+    "gcp:project": "acme",
+}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """inputs: as on the wire. options: those that are set; resources by name. problems: inputs that pulumi_gcp's own
+    types do not have."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    problems: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class Program:
+    """calls: tokens of the functions it calls. error: what stopped it, if anything did."""
+
+    resources: list[Declared]
+    outputs: dict[str, Any]
+    calls: list[dict[str, Any]]
+    error: str = ""
+
+    def of(self, type: str) -> list[Declared]:
+        return [resource for resource in self.resources if resource.type == type]
+
+    def get(self, type: str, name: str) -> Declared:
+        [found] = [resource for resource in self.of(type) if resource.name == name]
+        return found
+
+
+def run(folders: Mapping[str, Path], config: Mapping[str, str] | None = None) -> dict[str, Program]:
+    """What the programs of stacks' folders declare, by the stacks' names."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SDK), str(ROOT)]),
+        "PULUMI_CONFIG": json.dumps({**CONFIG, **(config or {})}),
+    }
+    command = [sys.executable, "-m", "tests.gcp_programs", *(f"{name}={path}" for name, path in folders.items())]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {
+        name: Program(**{**each, "resources": [Declared(**resource) for resource in each["resources"]]})
+        for name, each in json.loads(done.stdout).items()
+    }
+
+
+# In the process of their own
+
+
+def _play(stack: str, folder: Path) -> Program:
+    import pulumi
+    from pulumi.runtime import mocks, settings
+
+    declared: list[Declared] = []
+    calls: list[dict[str, Any]] = []
+    options: dict[tuple[str, str], dict[str, Any]] = {}
+
+    class Recorder(mocks.Mocks):
+        def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
+            calls.append({"token": args.token, "args": dict(args.args)})
+            return _answer(args.token, dict(args.args))
+
+        def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+            inputs = dict(args.inputs)
+            problems = list(input_problems(args.typ, inputs)) if args.typ.startswith("gcp:") else []
+            declared.append(Declared(args.typ, args.name, inputs, problems=problems))
+            return f"{args.name}-id", _outputs(args.typ, args.name, inputs)
+
+    def note(args: pulumi.ResourceTransformationArgs) -> None:
+        options[args.type_, args.name] = _options(args.opts)
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    mocks.set_mocks(Recorder(), project="experiments", stack=stack, preview=False)
+    before, outputs, error = sys.path[:], cast("dict[str, Any]", {}), ""
+    sys.path.insert(0, str(folder))
+
+    def program() -> None:
+        pulumi.runtime.register_stack_transformation(note)
+        runpy.run_path(str(folder / "__main__.py"), run_name="__main__")
+
+    exported: dict[str, Any] = {}
+    real = pulumi.export
+    pulumi.export = lambda name, value: exported.update({name: value})  # type: ignore[assignment]
+    try:
+        pulumi.runtime.test(program)()
+        outputs = loop.run_until_complete(_resolved(exported))
+    except pulumi.RunError as failure:
+        error = str(failure)
+    finally:
+        pulumi.export = real
+        sys.path[:] = before
+        for name in {module.stem for module in folder.glob("*.py")} - {"__main__"}:
+            sys.modules.pop(name, None)
+        settings.get_root_resource()
+        loop.close()
+    with_options = [
+        Declared(each.type, each.name, each.inputs, options.get((each.type, each.name), {}), each.problems)
+        for each in declared
+        if each.type != "pulumi:pulumi:Stack"
+    ]
+    return Program(with_options, outputs, calls, error)
+
+
+async def _resolved(values: dict[str, Any]) -> dict[str, Any]:
+    import pulumi
+
+    async def value(output: Any) -> Any:
+        return await pulumi.Output.from_input(output).future()
+
+    return {name: await value(output) for name, output in values.items()}
+
+
+def _options(opts: Any) -> dict[str, Any]:
+    def names(value: Any) -> Any:
+        listed = value if isinstance(value, list | tuple) else [value]
+        return sorted(f"{type(each).__name__}:{each._name}" for each in listed)
+
+    found: dict[str, Any] = {}
+    if opts.depends_on:
+        found["depends_on"] = names(opts.depends_on)
+    if opts.parent is not None:
+        found["parent"] = opts.parent._name
+    if opts.provider is not None:
+        found["provider"] = opts.provider._name
+    for key in ("delete_before_replace", "retain_on_delete", "protect"):
+        if getattr(opts, key):
+            found[key] = True
+    if opts.ignore_changes:
+        found["ignore_changes"] = list(opts.ignore_changes)
+    if opts.custom_timeouts is not None:
+        found["create_timeout"] = opts.custom_timeouts.create
+    return found
+
+
+def _outputs(type: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    match type:
+        case "gcp:container/cluster:Cluster":
+            return {
+                "name": f"{name}-real",
+                **inputs,
+                "endpoint": "192.0.2.1",
+                "masterAuth": {"clusterCaCertificate": "certificate"},
+            }
+        case "gcp:serviceaccount/account:Account":
+            email = f"{inputs['accountId']}@acme.iam.gserviceaccount.com"
+            return {**inputs, "email": email, "member": f"serviceAccount:{email}", "name": f"accounts/{email}"}
+        case "gcp:storage/bucket:Bucket":
+            return {**inputs, "name": f"{name}-1234", "url": f"gs://{name}-1234"}
+        case "gcp:vertex/aiTensorboard:AiTensorboard":
+            return {**inputs, "name": f"projects/1/locations/{inputs['region']}/tensorboards/{name}"}
+        case "docker-build:index:Image":
+            return {**inputs, "ref": f"{inputs['tags'][0]}@sha256:{'0' * 64}"}
+        case "pulumi:pulumi:StackReference":
+            cluster = {
+                "id": "shared-id",
+                "name": "shared-real",
+                "location": "europe-west4-a",
+                "region": "europe-west4",
+                "endpoint": "192.0.2.2",
+                "caCertificate": "certificate",
+                "nodesEmail": "nodes@acme.iam.gserviceaccount.com",
+            }
+            return {**inputs, "outputs": {"cluster": cluster}}
+        case _:
+            return {"name": f"{name}-real", **inputs}
+
+
+def _answer(token: str, args: dict[str, Any]) -> dict[str, Any]:
+    match token:
+        case "gcp:container/getCluster:getCluster":
+            return {
+                **args,
+                "id": "existing-id",
+                "endpoint": "192.0.2.3",
+                "masterAuths": [
+                    {
+                        "clusterCaCertificate": "certificate",
+                        "clientCertificate": "",
+                        "clientKey": "",
+                        "clientCertificateConfigs": [],
+                    }
+                ],
+                "workloadIdentityConfigs": [{"workloadPool": "acme.svc.id.goog"}] if args["name"] != "bare" else [],
+                "addonsConfigs": [],
+            }
+        case _:
+            return args
+
+
+def input_problems(token: str, inputs: Mapping[str, Any]) -> typing.Iterator[str]:
+    """Inputs of a pulumi_gcp resource, nested objects included, that its own argument types do not have."""
+    module, _, name = token.split(":")[1].partition("/")[0], "", token.rpartition(":")[2]
+    found = importlib.import_module(f"pulumi_gcp.{module}")
+    yield from _object_problems(name, inputs, getattr(found, f"{name}Args"))
+
+
+def _object_problems(where: str, value: Any, cls: Any) -> typing.Iterator[str]:
+    from pulumi import _types
+
+    if not isinstance(value, Mapping):
+        yield f"{where}: {value!r} is no {cls.__name__}"
+        return
+    names = _types.input_type_py_to_pulumi_names(cls)
+    types = _types.input_type_types(cls)
+    for key, item in value.items():
+        if key not in types:
+            yield f"{where}: there is no {key}"
+        else:
+            yield from _value_problems(f"{where}.{key}", item, types[key])
+    parameters = inspect.signature(cls.__init__).parameters
+    for key, parameter in parameters.items():
+        required = key not in ("self", "__self__") and parameter.default is inspect.Parameter.empty
+        if required and names.get(key, key) not in value:
+            yield f"{where}: {key} is missing"
+
+
+def _value_problems(where: str, value: Any, type: Any) -> typing.Iterator[str]:
+    from pulumi import _types
+
+    # The types of inputs hold awaitables and outputs as well; what is left are those of the wire.
+    plain = _types.unwrap_type(type)
+    origin = typing.get_origin(plain)
+    if origin is not None and issubclass(origin, Sequence) and not isinstance(value, str | Mapping):
+        for index, item in enumerate(value):
+            yield from _value_problems(f"{where}[{index}]", item, typing.get_args(plain)[0])
+    elif origin is not None and issubclass(origin, Mapping):
+        for key, item in value.items():
+            yield from _value_problems(f"{where}.{key}", item, typing.get_args(plain)[1])
+    elif _types.is_input_type(plain):
+        yield from _object_problems(where, value, plain)
+    elif plain is int or plain is float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or (plain is int and value != int(value)):
+            yield f"{where}: {value!r} is no number"
+    elif plain in (str, bool) and not isinstance(value, plain):
+        yield f"{where}: {value!r} is no {plain.__name__}"
+
+
+if __name__ == "__main__":
+    played = {name: asdict(_play(name, Path(path))) for name, path in (each.split("=", 1) for each in sys.argv[1:])}
+    print(json.dumps(played))

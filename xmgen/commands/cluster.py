@@ -1,0 +1,95 @@
+"""cluster create, delete and credentials: a cluster that experiments share, as a stack of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from xmgen import names
+from xmgen.commands import operate, output
+from xmgen.engine import session
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.project import Project
+
+FOLDER = "clusters"
+_OF_POOL = ("jobs", "reservation")
+"""What a pool says beside what its jobs require."""
+
+
+def create(project: Project, name: str, *, location: str | None, pools: Sequence[str], options: operate.Options) -> int:
+    """Writes `clusters/<name>.cluster.yaml` unless it is there, compiles it and brings the cluster up."""
+    source = source_of(project, name)
+    if not source.exists():
+        text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text, encoding="utf-8")
+        output.say(f"wrote {source.relative_to(project.root).as_posix()}", error=options.json)
+    elif location or pools:
+        raise InputError(
+            Problem(
+                "is there already, and says where the cluster is and what it offers",
+                where=source.relative_to(project.root).as_posix(),
+                hint="edit it, and leave --location and --pool out",
+            )
+        )
+    return operate.up(project, str(source), stack=name, flags=(), options=options)
+
+
+def delete(project: Project, name: str, *, options: operate.Options) -> int:
+    return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=options)
+
+
+def credentials(project: Project, name: str, *, json_: bool) -> int:
+    """Lets kubectl talk to the cluster of a stack; says how where gcloud is not there."""
+    work = session.begin(project, name)
+    if not work.exists():
+        raise InputError(Problem(f"the backend has no stack {name!r}", hint=f"`xmgen cluster create {name}` makes it"))
+    outputs: dict[str, Any] = json.loads(work.pulumi.run("stack", "output", "--json", "--stack", name))
+    cluster = outputs.get("cluster")
+    if not isinstance(cluster, dict) or "location" not in cluster:
+        raise OperationError(Problem(f"the stack {name!r} has no cluster of its own, or is not up"))
+    project_id = work.pulumi.run("config", "get", "gcp:project", "--stack", name).strip()
+    command = ["gcloud", "container", "clusters", "get-credentials", str(cluster["name"])]  # pyright: ignore
+    command += ["--location", str(cluster["location"]), "--project", project_id]  # pyright: ignore
+    if json_:
+        output.print_json({"command": command})
+        return 0
+    if shutil.which("gcloud") is None:
+        output.say("gcloud is not installed here; where it is:")
+        output.say(f"  {' '.join(command)}")
+        return 0
+    # A fixed program; its arguments come from the stack's own outputs.
+    return subprocess.run(command, check=False).returncode  # noqa: S603
+
+
+def source_of(project: Project, name: str) -> Path:
+    """Where a cluster's file is. Raises InputError for a name that no stack can have."""
+    if name != names.stack_name(name):
+        hint = f"lower-case letters, digits and hyphens, such as {names.stack_name(name)!r}"
+        raise InputError(Problem(f"{name!r} cannot be the name of a cluster's stack", hint=hint))
+    return project.root / FOLDER / f"{name}.cluster.yaml"
+
+
+def _content(name: str, location: str | None, pools: Sequence[str]) -> dict[str, Any]:
+    content: dict[str, Any] = {"title": f"Cluster {name}"}
+    if location:
+        content["location"] = location
+    return {**content, "pools": [_pool(pool) for pool in pools]} if pools else content
+
+
+def _pool(text: str) -> dict[str, Any]:
+    """`t4=1,service_tier=freebie,jobs=8` as the file has it. What is wrong in it, the file's own check says."""
+    values: dict[str, Any] = {}
+    for part in text.split(","):
+        key, separator, value = part.partition("=")
+        if not key or not separator:
+            raise InputError(Problem(f"{text!r} is no pool", where="--pool", hint="such as t4=1,jobs=8"))
+        values[key.strip()] = yaml.safe_load(value)
+    own = {key: values.pop(key) for key in _OF_POOL if key in values}
+    return {"requirements": values, **own}

@@ -1,0 +1,99 @@
+"""What no Kubernetes Job can be made of. All problems of an experiment are found together."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+
+from xmgen.errors import Problem
+from xmgen.executors import images, kubernetes, kubernetes_objects
+from xmgen.experiment import Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
+
+_ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+"""What every version of Kubernetes takes; newer ones take more."""
+_BUCKET = re.compile(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]|<xmgen:bucket:[^>/]+>")
+_CLAIM = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_RESERVED = (kubernetes.SHARED_MEMORY, kubernetes.OUTPUT_FOLDER)
+
+Place = Callable[[WorkUnit, str], str]
+
+
+def problems(experiment: Experiment, place: Place) -> list[Problem]:
+    """place: how an error names a job of a unit."""
+    known = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
+    secrets = {reference.token for reference in experiment.references if reference.kind == "secret"}
+    checked: dict[int, object] = {}
+    result: list[Problem] = []
+    for unit in experiment.units:
+        for job in unit.jobs:
+            if isinstance(job.executor, Local) and secrets:
+                result += _secrets_here(job, secrets, place(unit, job.name))
+            if not isinstance(job.executor, Kubernetes):
+                continue
+            result += _job(job, job.executable in known, place(unit, job.name))
+            # A sweep shares its executors: once is enough to say what is wrong with one.
+            if id(job.executor) not in checked:
+                checked[id(job.executor)] = job.executor
+                result += _executor(job.executor, place(unit, job.name))
+    return [*result, *kubernetes_objects.claim_problems(experiment)]
+
+
+def _secrets_here(job: Job, secrets: set[str], where: str) -> Iterator[Problem]:
+    if any(secret in text for text in kubernetes.texts_of(job) for secret in secrets):
+        yield Problem(
+            "has a secret of the stack's configuration, which the Local executor does not hand on",
+            where=where,
+            hint="a job on this machine inherits the environment: let the program read the variable",
+        )
+
+
+def _job(job: Job, entrypoint_known: bool, where: str) -> Iterator[Problem]:
+    if not entrypoint_known and any(isinstance(arg, ShellSafeArg) for arg in job.args):
+        yield Problem(
+            f"has a ShellSafeArg, but the entry point of {job.executable!r} is not known",
+            where=where,
+            hint="use xm.PythonContainer, or expand the argument in the image's own entry point",
+        )
+    for name in job.env:
+        if not _ENV_NAME.fullmatch(name):
+            yield Problem(
+                f"{name!r} cannot name an environment variable on Kubernetes",
+                where=where,
+                hint="letters, digits, `_`, `-` and `.`, no digit first",
+            )
+
+
+def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
+    if executor.priority is not None and not -10 <= executor.priority <= 10**9:
+        yield Problem(
+            f"priority is {executor.priority}", where, "from -10 (below it no machine is started) to 1000000000"
+        )
+    if executor.retries is not None and executor.retries < 0:
+        yield Problem(f"retries is {executor.retries}", where, "0 or more")
+    if executor.shared_memory is not None and executor.shared_memory <= 0:
+        yield Problem(f"shared_memory is {executor.shared_memory}", where, "a number of bytes, more than 0")
+    paths = [posixpath.normpath(volume.path) for volume in executor.volumes or ()]
+    for volume, path in zip(executor.volumes or (), paths, strict=True):
+        yield from _volume(volume, path, where)
+    for path in dict.fromkeys(path for path in paths if paths.count(path) > 1):
+        yield Problem(f"several volumes are mounted at {path}", where)
+
+
+def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
+    if not path.startswith("/") or path == "/" or ":" in path:
+        yield Problem(f"a volume cannot be mounted at {volume.path!r}", where, "an absolute path, such as /data")
+    elif any(path == reserved or path.startswith(f"{reserved}/") for reserved in _RESERVED):
+        yield Problem(f"{path} is taken", where, f"{' and '.join(_RESERVED)} are there in every job")
+    if (volume.bucket is None) == (volume.claim is None):
+        yield Problem(f"the volume at {path} needs either a bucket or a claim", where)
+    if volume.bucket is not None:
+        bucket, _, folder = volume.bucket.partition("/")
+        if not _BUCKET.fullmatch(bucket):
+            yield Problem(f"{volume.bucket!r} is no bucket", where, "its name without gs://, or name/folder")
+        if "," in folder:
+            yield Problem(f"{volume.bucket!r}: a comma cannot stand in the name of a folder", where)
+    if volume.claim is not None and not (_CLAIM.fullmatch(volume.claim) and len(volume.claim) <= 63):
+        yield Problem(f"{volume.claim!r} cannot name a claim", where, "lower-case letters, digits and hyphens")
+    if volume.size is not None and volume.size <= 0:
+        yield Problem(f"the size of {volume.claim!r} is {volume.size}", where, "a number of bytes, more than 0")

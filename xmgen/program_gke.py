@@ -1,0 +1,180 @@
+"""Plan -> the files of a stack that runs on GKE: cluster, images, jobs and their manifests."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+
+from xmgen import gke, manifests, names, summary
+from xmgen.executors import registry, texts
+from xmgen.executors.kubernetes import image_reference
+from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
+from xmgen.experiment import Kubernetes, Reference
+from xmgen.generated import python
+from xmgen.plan import Cluster, Manifest, Plan, PlannedImage, header
+
+JOBS = "manifests/jobs.yaml"
+OBJECTS = "manifests/objects.yaml"
+
+_KINDS = {
+    "PersistentVolumeClaim": "core.v1.PersistentVolumeClaim",
+    "PriorityClass": "scheduling.v1.PriorityClass",
+    "Role": "rbac.v1.Role",
+    "RoleBinding": "rbac.v1.RoleBinding",
+    "Service": "core.v1.Service",
+}
+"""Kind of an object beside the Jobs -> its class in pulumi_kubernetes."""
+
+
+def files(plan: Plan) -> dict[str, str]:
+    """The files of the stack's folder but SUMMARY.md and the lock: path relative to it -> text."""
+    cluster = plan.cluster
+    assert cluster is not None  # noqa: S101 — the caller asks for GKE's files of stacks on GKE
+    title = plan.experiment.title
+    result = {
+        "__main__.py": python(
+            "stack/kubernetes_main.py.j2",
+            header=header(plan.experiment),
+            docstring=f"{title}: {summary.overview(plan)}",
+            title=title,
+            own=cluster.kind == "own",
+            jobs=bool(plan.units),
+        ),
+        "cluster.py": _cluster(plan, cluster),
+    }
+    if plan.images:
+        result["images.py"] = _images(plan)
+    for image in plan.images:
+        result |= {f"images/{image.name}/{file}": text for file, text in image.files.items()}
+    if plan.units:
+        result["jobs.py"] = _jobs(plan)
+        result[JOBS] = _documents(plan, (manifest for unit in plan.units for manifest in unit.manifests))
+    if plan.objects:
+        result[OBJECTS] = _documents(plan, plan.objects)
+    return result
+
+
+def _documents(plan: Plan, documents: Iterable[Manifest]) -> str:
+    """One YAML document per resource, in the user's order."""
+    return f"# {header(plan.experiment)}\n{manifests.dump(documents)}"
+
+
+def _cluster(plan: Plan, cluster: Cluster) -> str:
+    name = plan.experiment.stack
+    own = cluster.kind == "own"
+    return python(
+        "stack/cluster.py.j2" if own else "stack/shared_cluster.py.j2",
+        header=header(plan.experiment),
+        name=name,
+        label=names.gcp_label(plan.experiment.title) or name,
+        kind=cluster.kind,
+        own=own,
+        cluster_name=cluster.name,
+        location=cluster.location,
+        nodes_account=names.service_account(name, "nodes"),
+        system_machine_type=cluster.system_machine_type,
+        pools=[gke.pool_arguments(pool) for pool in cluster.pools],
+        # A slice of several hosts lies in one zone, which only the pool of a zone's jobs says itself.
+        whole_slices=any(pool.tpu and pool.tpu.multi_host and not pool.zones for pool in cluster.pools),
+        depends_on_roles=cluster.kind == "existing",
+    )
+
+
+def _images(plan: Plan) -> str:
+    targets = {image.name: registry.target(image) for image in plan.images}
+    shared = {target.shared.name: target.shared for target in targets.values() if target.shared is not None}
+    return python(
+        "stack/images.py.j2",
+        header=header(plan.experiment),
+        name=plan.experiment.stack,
+        own_repository=any(image.push_tag is None for image in plan.images),
+        shared_repositories=[shared[name] for name in sorted(shared)],
+        images=[_image(image, targets[image.name]) for image in plan.images],
+    )
+
+
+def _image(image: PlannedImage, target: registry.Target) -> dict[str, object]:
+    return {
+        "name": image.name,
+        "reference": image_reference(image.name, image.tag),
+        "tags": target.tags,
+        "directory": image.directory,
+        "digest": image.digest,
+        "exclude": list(image.exclude),
+        "platforms": [f"LINUX_{architecture.upper()}" for architecture in image.architectures],
+        # Pulumi runs the program in the folder that `main` of Pulumi.yaml names.
+        "context": posixpath.relpath(image.context, "stacks"),
+        "dockerfile": posixpath.relpath(image.dockerfile, "stacks"),
+    }
+
+
+def _jobs(plan: Plan) -> str:
+    experiment = plan.experiment
+    boards = [reference for reference in experiment.references if reference.kind == "tensorboard"]
+    variables = dict(zip(boards, names.unique(names.identifier(f"tensorboard {b.name}") for b in boards), strict=True))
+    secrets = [reference for reference in experiment.references if reference.kind == "secret"]
+    kinds = dict.fromkeys(str(manifest["kind"]) for manifest in plan.objects)
+    return python(
+        "stack/kubernetes_jobs.py.j2",
+        header=header(experiment),
+        name=experiment.stack,
+        namespace=names.namespace(experiment.stack),
+        images=bool(plan.images),
+        jobs_account=names.service_account(experiment.stack, "jobs"),
+        accounts=[JOBS_ACCOUNT, *([CONTROLLERS_ACCOUNT] if plan.controllers else [])],
+        tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
+        references=[_reference(each, variables) for each in experiment.references if each.kind != "secret"],
+        secrets=[_secret(secret) for secret in secrets],
+        buckets=_buckets(plan),
+        kinds=[(kind, _KINDS[kind]) for kind in kinds],
+        waits=any(unit.depends_on for unit in plan.units),
+    )
+
+
+def _reference(reference: Reference, tensorboards: Mapping[Reference, str]) -> dict[str, object]:
+    """An expression of the program, or the key of a configuration value."""
+    result: dict[str, object] = {"token": reference.token, "value": None, "namespace": None, "key": None}
+    match reference.kind:
+        case "tensorboard":
+            result["value"] = f"{tensorboards[reference]}.name"
+        case "bucket":
+            # A stack has one bucket, whatever a launch script calls it.
+            result["value"] = "output.name"
+        case _ if reference.name == "gcp:project":
+            result["value"] = "project"
+        case _:
+            result["namespace"], result["key"] = _config_key(reference.name)
+    return result
+
+
+def _secret(reference: Reference) -> dict[str, object]:
+    namespace, name = _config_key(reference.name)
+    return {"key": texts.secret_key(reference), "namespace": namespace, "name": name}
+
+
+def _config_key(name: str) -> tuple[str | None, str]:
+    """`gcp:zone` -> (gcp, zone); a key without a namespace is the project's own."""
+    namespace, separator, key = name.partition(":")
+    return (namespace, key) if separator else (None, name)
+
+
+def _buckets(plan: Plan) -> Sequence[dict[str, object]]:
+    """The buckets that jobs mount, and whether a job writes to them."""
+    tokens = {reference.token for reference in plan.experiment.references}
+    writable: dict[str, bool] = {}
+    for unit in plan.experiment.units:
+        for job in unit.jobs:
+            for volume in job.executor.volumes or () if isinstance(job.executor, Kubernetes) else ():
+                if volume.bucket is not None:
+                    bucket = volume.bucket.partition("/")[0]
+                    writable[bucket] = writable.get(bucket, False) or not volume.read_only
+    wanted = names.unique(f"bucket-{names.slug(bucket) or names.short_hash(bucket)}" for bucket in writable)
+    return [
+        {
+            "name": name,
+            "bucket": bucket,
+            "reference": bucket in tokens,
+            "role": "roles/storage.objectUser" if writes else "roles/storage.objectViewer",
+        }
+        for name, (bucket, writes) in zip(wanted, writable.items(), strict=True)
+    ]
