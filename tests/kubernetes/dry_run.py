@@ -84,7 +84,8 @@ class DryRun:
         what they need is: the API server would not look at them in a namespace, or of a priority, that is missing.
         """
         refused: list[str] = []
-        for each in [*surroundings(submitted), *submitted]:
+        # Jobs last, as in the program.
+        for each in [*surroundings(submitted), *sorted(submitted, key=lambda each: each["kind"] == "Job")]:
             if each in self._kept:
                 continue
             reasons = [self._refusal(each)]

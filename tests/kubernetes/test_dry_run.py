@@ -1,0 +1,222 @@
+"""Every Kubernetes object of every stack, and a job on every accelerator, as a real API server judges them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.builders import experiment, job, python_container
+from tests.conftest import ROOT
+from tests.kubernetes.dry_run import DryRun, Object, objects
+from xmgen import catalog, names
+from xmgen.catalog.placement import Placement
+from xmgen.catalog.selection import select
+from xmgen.executors.images import CONTROLLERS
+from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes, Reference, ShellSafeArg, Volume
+from xmgen.planner import plan
+from xmgen.program import render
+
+pytestmark = pytest.mark.kubernetes
+
+GIB = 2**30
+STACK = "samples"
+XID = names.experiment_id(STACK)
+
+
+def test_the_committed_stacks(dry_run: DryRun) -> None:
+    folders = sorted((ROOT / "stacks").glob("*/manifests"))
+    assert folders
+    assert {folder.parent.name: dry_run.refusals(objects(folder)) for folder in folders} == {
+        folder.parent.name: [] for folder in folders
+    }
+
+
+def compiled(source: Experiment) -> list[Object]:
+    files = render(plan(source))
+    return objects({path: text for path, text in files.items() if path.startswith("manifests/")})
+
+
+def jobs(submitted: list[Object]) -> list[Object]:
+    return [each for each in submitted if each["kind"] == "Job"]
+
+
+def on(**requirements: Any) -> Kubernetes:
+    return Kubernetes(requirements=JobRequirements(**requirements))
+
+
+def accelerators() -> list[Accelerator]:
+    """Every GPU in its smallest and its largest number, every TPU in its smallest and its largest slice."""
+    known = catalog.catalog()
+    gpus = [
+        Accelerator(type=gpu.id, count=count)
+        for gpu in known.gpus.values()
+        for count in sorted({min(gpu.counts), max(gpu.counts)})
+    ]
+    tpus = [
+        Accelerator(type=tpu.id, topology=topology)
+        for tpu in known.tpus.values()
+        for topology in dict.fromkeys(tpu.documented[:1] + tpu.documented[-1:])
+    ]
+    return gpus + tpus
+
+
+@pytest.mark.parametrize("accelerator", accelerators(), ids=lambda a: f"{a.type}={a.topology or a.count}")
+def test_a_job_on_every_accelerator(accelerator: Accelerator, dry_run: DryRun) -> None:
+    submitted = compiled(experiment(job("--steps=1", executor=obtainable(accelerator)), stack=STACK))
+    assert len(jobs(submitted)) == 1
+    assert dry_run.refusals(submitted) == []
+
+
+def obtainable(accelerator: Accelerator) -> Kubernetes:
+    """In the first of the ways in which it can be had."""
+    for tier, reservation in ((None, None), ("spot", None), ("flex-start", None), ("reservation", "mine")):
+        requirements = JobRequirements(accelerator=accelerator, service_tier=tier)
+        if isinstance(select(requirements, reservation=reservation), Placement):
+            return Kubernetes(requirements=requirements, reservation=reservation)
+    pytest.fail(f"{accelerator} cannot be had")
+
+
+SECRET = Reference(kind="secret", name="apiKey")
+SLICES = Accelerator(type="tpu_v5e", topology="4x4", slices=2)
+STORAGE = (
+    Volume(path="/data", bucket="public-data/digits", read_only=True),
+    Volume(path="/cache", claim="cache", size=10 * GIB, shared=True),
+)
+TEXTS = (
+    "",
+    " ",
+    "--lr=0.1",
+    "$(HOME)",
+    "$$",
+    "yes",
+    "0x1f",
+    "1e3",
+    "null",
+    "- a: b\n# c",
+    "{{ x }}",
+    "é🚀\u2028",
+    "\t'\"\\",
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(experiment(job(executor=on()), stack=STACK), id="CPUs alone"),
+        pytest.param(
+            experiment(job(executor=on(architecture="arm64", cpu=0.25)), stack=STACK), id="Arm, a part of a CPU"
+        ),
+        pytest.param(experiment(job(executor=on(ram=3 * GIB // 2, disk=50 * GIB)), stack=STACK), id="memory and disk"),
+        pytest.param(experiment(job(executor=on(replicas=3)), stack=STACK), id="replicas"),
+        pytest.param(experiment(job(executor=on(accelerator=SLICES)), stack=STACK), id="two slices"),
+        pytest.param(experiment(job(executor=on(service_tier="spot")), stack=STACK), id="spot"),
+        pytest.param(
+            experiment(
+                (
+                    job(f"--db={XID}-1-db.experiments", name="train", executor=on()),
+                    job(name="db", executor=on()),
+                ),
+                stack=STACK,
+            ),
+            id="jobs that address each other",
+        ),
+        pytest.param(
+            experiment(job("1", executor=on()), job("2", executor=on()), stack=STACK, after={1: [0]}),
+            id="a job that waits for another",
+        ),
+        pytest.param(
+            experiment(job("--home", ShellSafeArg("$HOME"), executor=on()), stack=STACK), id="an argument for a shell"
+        ),
+        pytest.param(
+            experiment(job(*TEXTS, env={f"E{n}": text for n, text in enumerate(TEXTS)}, executor=on()), stack=STACK),
+            id="texts of every kind",
+        ),
+        pytest.param(
+            experiment(
+                *(job(name=name, executor=on()) for name in ("x" * 300, "Ünïcode Näme", "--", "a/b:c d")),
+                stack=STACK,
+                title="“A title” & {{ more }}\n" + "🚀" * 300,
+            ),
+            id="names of every kind",
+        ),
+        pytest.param(
+            experiment(
+                job(executor=Kubernetes(priority=-5, retries=3, shared_memory=GIB, volumes=STORAGE)), stack=STACK
+            ),
+            id="priority, retries and volumes",
+        ),
+        pytest.param(
+            dataclasses.replace(
+                experiment(job(f"--key={SECRET.token}", env={"KEY": SECRET.token}, executor=on()), stack=STACK),
+                references=(SECRET,),
+            ),
+            id="a secret",
+        ),
+        pytest.param(
+            experiment(
+                job(executor=on()),
+                executables=(python_container(path=f"{CONTROLLERS.format(stack=STACK)}/search"),),
+                stack=STACK,
+            ),
+            id="a controller, which starts jobs",
+        ),
+    ],
+)
+def test_what_an_experiment_may_ask_for(source: Experiment, dry_run: DryRun) -> None:
+    submitted = compiled(source)
+    assert jobs(submitted)
+    assert dry_run.refusals(submitted) == []
+
+
+def template(submitted: Object) -> Object:
+    return submitted["spec"]["template"]["spec"]
+
+
+def container(submitted: Object) -> Object:
+    return template(submitted)["containers"][0]
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        pytest.param(lambda job: container(job).update(comand=["x"]), 'unknown field "spec.', id="field"),
+        pytest.param(lambda job: job["metadata"].update(name="Train"), "lowercase RFC 1123", id="name"),
+        pytest.param(lambda job: job["metadata"]["labels"].update({"xmgen/unit": "x" * 64}), "63", id="label"),
+        pytest.param(lambda job: container(job).update(image=""), "image: Required value", id="image"),
+        pytest.param(lambda job: container(job).update(args=[0.1]), "of type string", id="argument"),
+        pytest.param(lambda job: container(job)["env"].append({"name": "a=b"}), "env[", id="variable"),
+        pytest.param(
+            lambda job: container(job)["resources"]["requests"].update(memory="2 GB"), "quantities", id="quantity"
+        ),
+        pytest.param(
+            lambda job: container(job)["resources"]["limits"].pop("nvidia.com/gpu"), "Limit must be set", id="limit"
+        ),
+        pytest.param(
+            lambda job: container(job)["volumeMounts"].append({"name": "data", "mountPath": "/data"}),
+            'volumeMounts[2].name: Not found: "data"',
+            id="volume",
+        ),
+        pytest.param(
+            lambda job: template(job)["tolerations"].append({"key": "a", "operator": "Equals"}),
+            "operator: Unsupported value",
+            id="toleration",
+        ),
+        pytest.param(lambda job: template(job).update(hostname="a_b"), "hostname: Invalid value", id="host name"),
+        pytest.param(lambda job: template(job).update(restartPolicy="Always"), "restartPolicy", id="restart policy"),
+        pytest.param(
+            lambda job: template(job).update(priorityClassName="urgent"), "no PriorityClass", id="priority class"
+        ),
+    ],
+)
+def test_what_is_broken_is_refused(broken: Callable[[Object], object], reason: str, dry_run: DryRun) -> None:
+    t4 = Accelerator(type="t4", count=1)
+    (good,) = jobs(compiled(experiment(job(executor=on(accelerator=t4)), stack=STACK)))
+    assert dry_run.refusals([good]) == []
+    bad = copy.deepcopy(good)
+    broken(bad)
+    refusals = dry_run.refusals([bad])
+    assert refusals and all(reason in refusal for refusal in refusals), refusals
