@@ -31,6 +31,10 @@ LEFT_BEHIND = frozenset(
 )
 """Folders that tools leave in a source tree; never part of the code, never sent to a build."""
 
+OF_A_PROJECT = frozenset({".tools", "stacks"})
+"""Folders beside a `Pulumi.yaml`: what is compiled from the code, and tools, is not the code. Without this a folder of
+code that is the project's own would change by being compiled."""
+
 IGNORE_FILE = ".dockerignore"
 """Says what is code; a comment in it is none."""
 
@@ -79,7 +83,8 @@ def files(folder: Path, exclude: Collection[str] = ()) -> list[str]:
 def _walk(folder: Path) -> Iterator[str]:
     # followlinks stays off: a link is hashed as a link, so that a cycle cannot hang the compile.
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in LEFT_BEHIND and not name.endswith(LEFT_BEHIND_SUFFIXES)]
+        unwanted = LEFT_BEHIND | OF_A_PROJECT if "Pulumi.yaml" in names else LEFT_BEHIND
+        folders[:] = [name for name in folders if name not in unwanted and not name.endswith(LEFT_BEHIND_SUFFIXES)]
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
         for name in [*names, *links]:
             if not name.endswith(LEFT_BEHIND_SUFFIXES):

@@ -39,6 +39,13 @@ def test_compile_writes_a_stack_and_a_second_time_changes_nothing(project: Path)
     assert run("compile", SOURCE).stdout.startswith("stacks/first: 6 work units, unchanged\n")
 
 
+def test_an_experiment_beside_pulumi_yaml_is_not_changed_by_its_own_stack(project: Path) -> None:
+    for file in (project / "first").iterdir():
+        file.rename(project / file.name)
+    run("compile", "experiment.yaml")
+    assert not parsed("compile", "experiment.yaml")["changed"]
+
+
 def test_one_source_makes_any_number_of_stacks(project: Path) -> None:
     run("compile", SOURCE, "--stack", "dev")
     run("compile", SOURCE, "--stack", "prod")
@@ -78,7 +85,7 @@ def test_a_trial_more_is_no_changed_code(project: Path) -> None:
 def test_an_experiment_that_the_code_reads_is_code(project: Path) -> None:
     (project / "first" / "train.py").write_text("open('experiment.yaml')\n")
     run("compile", SOURCE)
-    assert '"exclude": []' in (project / "stacks" / "first" / "experiment.lock.json").read_text()
+    assert '"exclude":[]' in (project / "stacks" / "first" / "experiment.lock.json").read_text()
 
 
 def test_changed_code_is_stale_too(project: Path) -> None:

@@ -45,6 +45,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "the executable bit": lambda folder: (folder / "train.py").chmod(0o755),
     "a link": lambda folder: (folder / "link").symlink_to("train.py"),
     "a link to a folder": lambda folder: (folder / "link").symlink_to("package"),
+    "a folder called stacks that is no project's": write("stacks/layers.py"),
 }
 
 NO_CHANGES: dict[str, Callable[[Path], object]] = {
@@ -117,3 +118,11 @@ def test_a_pipe_does_not_block(code: Path) -> None:
 def test_what_does_not_exist_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         sources.digest(tmp_path / "gone")
+
+
+def test_what_is_compiled_from_a_projects_own_folder_is_not_its_code(code: Path) -> None:
+    (code / "Pulumi.yaml").write_text("main: stacks/\n")
+    before = sources.files(code)
+    for path in ("stacks/train/jobs.py", "stacks/Pulumi.train.yaml", ".tools/bin/pulumi", ".xmgen/backend/meta.yaml"):
+        write(path)(code)
+    assert sources.files(code) == before

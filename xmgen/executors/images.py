@@ -106,6 +106,8 @@ def _ignored(container: PythonContainer, folder: str) -> list[str]:
         rules.append(f"{negated}{prefix}{pattern.lstrip('/')}")
     left_behind = sorted(sources.LEFT_BEHIND) + [f"*{suffix}" for suffix in sources.LEFT_BEHIND_SUFFIXES]
     rules += [f"**/{pattern}" for pattern in left_behind]
+    if container.path == ".":
+        rules += sorted(sources.OF_A_PROJECT)
     return rules + [f"{prefix}{name}" for name in (sources.IGNORE_FILE, *container.exclude)]
 
 
