@@ -143,7 +143,9 @@ def job_manifests(
             "annotations": {RESOURCE_ANNOTATION: resource, **annotations},
         }
         own = template if placement.tpu is None else _of_slice(template, placement, job_names, index)
-        spec = _job_spec(own, placement.pods // separate, _retries(job))
+        # The pods of an Indexed Job have names in DNS, by which slices find each other even if each is one pod.
+        indexed = placement.pods > 1
+        spec = _job_spec(own, placement.pods // separate, _retries(job), indexed=indexed)
         result.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     return result
 
@@ -202,13 +204,13 @@ def _retries(job: Job) -> int:
     return _executor(job).retries or 0
 
 
-def _job_spec(template: Manifest, pods: int, retries: int) -> Manifest:
+def _job_spec(template: Manifest, pods: int, retries: int, *, indexed: bool) -> Manifest:
     spec: Manifest = {"backoffLimit": retries}
     # A pod whose machine is taken away, as a spot machine is, did not fail: it is started again without being counted.
     spec["podFailurePolicy"] = {
         "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
     }
-    if pods > 1:
+    if indexed:
         spec |= {"completionMode": "Indexed", "completions": pods, "parallelism": pods}
     return {**spec, "template": template}
 

@@ -77,7 +77,8 @@ def from_secret(name: str, reference: Reference) -> Manifest:
 
 def secret_variable(reference: Reference) -> str:
     """The variable that holds a secret which is only part of a text."""
-    return f"XMGEN_SECRET_{names.identifier(reference.name).upper()}"
+    word = re.sub(r"[^_A-Za-z0-9]", "_", reference.name)
+    return f"XMGEN_SECRET_{word if word == reference.name else f'{word}_{names.short_hash(reference.name)}'}"
 
 
 def secret_key(reference: Reference) -> str:

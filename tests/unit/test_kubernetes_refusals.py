@@ -1,0 +1,163 @@
+"""What no Kubernetes Job can be made of is said in words, and all at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import job as local_job
+from tests.on_gke import T4, TRAINER, experiment, job, kubernetes
+from xmgen import planner
+from xmgen.errors import InputError, Problem
+from xmgen.experiment import (
+    Accelerator,
+    BazelContainer,
+    Binary,
+    ClusterChoice,
+    Container,
+    Experiment,
+    Reference,
+    ShellSafeArg,
+    Volume,
+)
+
+
+def problems(made: Experiment) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        planner.plan(made)
+    return [f"{each.where}: {each.message}" if each.where else each.message for each in caught.value.problems]
+
+
+HERE = "work unit 1, job train"
+
+
+@pytest.mark.parametrize(
+    ("of_executor", "expected"),
+    [
+        ({"priority": -11}, ["priority is -11"]),
+        ({"priority": 2_000_000_000}, ["priority is 2000000000"]),
+        ({"retries": -1}, ["retries is -1"]),
+        ({"shared_memory": 0}, ["shared_memory is 0"]),
+        ({"volumes": (Volume(path="data", bucket="b-1"),)}, ["a volume cannot be mounted at 'data'"]),
+        ({"volumes": (Volume(path="/", bucket="b-1"),)}, ["a volume cannot be mounted at '/'"]),
+        ({"volumes": (Volume(path="/a:b", bucket="b-1"),)}, ["a volume cannot be mounted at '/a:b'"]),
+        ({"volumes": (Volume(path="/dev/shm/x", bucket="b-1"),)}, ["/dev/shm/x is taken"]),
+        ({"volumes": (Volume(path="/xmgen/output/", bucket="b-1"),)}, ["/xmgen/output is taken"]),
+        ({"volumes": (Volume(path="/a"),)}, ["the volume at /a needs either a bucket or a claim"]),
+        (
+            {"volumes": (Volume(path="/a", bucket="b-1", claim="c"),)},
+            ["the volume at /a needs either a bucket or a claim"],
+        ),
+        ({"volumes": (Volume(path="/a", bucket="gs://b"),)}, ["'gs://b' is no bucket"]),
+        (
+            {"volumes": (Volume(path="/a", bucket="b-1/x,y"),)},
+            ["'b-1/x,y': a comma cannot stand in the name of a folder"],
+        ),
+        ({"volumes": (Volume(path="/a", claim="C"),)}, ["'C' cannot name a claim"]),
+        ({"volumes": (Volume(path="/a", claim="c", size=0),)}, ["the size of 'c' is 0"]),
+        (
+            {"volumes": (Volume(path="/a", bucket="b-1"), Volume(path="/a/", claim="c"))},
+            ["several volumes are mounted at /a"],
+        ),
+    ],
+)
+def test_executors(of_executor: dict[str, Any], expected: list[str]) -> None:
+    assert problems(experiment(job(executor=kubernetes(T4, on=of_executor)))) == [
+        f"{HERE}: {each}" for each in expected
+    ]
+
+
+def test_an_executor_that_many_jobs_share_is_wrong_once() -> None:
+    shared = kubernetes(T4, on={"retries": -1})
+    assert problems(experiment(*(job(f"--a={number}", executor=shared) for number in range(9)))) == [
+        f"{HERE}: retries is -1"
+    ]
+
+
+def test_a_claim_is_one_thing() -> None:
+    one = kubernetes(on={"volumes": (Volume(path="/a", claim="c", size=1),)})
+    other = kubernetes(on={"volumes": (Volume(path="/a", claim="c", size=2),)})
+    assert problems(experiment(job("a", executor=one), job("b", executor=other))) == [
+        "the claim 'c' has different sizes, classes or uses"
+    ]
+
+
+@pytest.mark.parametrize("name", ["1A", "", "A=B", "A B", "ä"])
+def test_names_of_variables(name: str) -> None:
+    assert problems(experiment(job(env={name: "1"}))) == [
+        f"{HERE}: {name!r} cannot name an environment variable on Kubernetes"
+    ]
+
+
+def test_a_shell_needs_the_entry_point_of_an_image() -> None:
+    made = experiment(
+        job(ShellSafeArg("$A"), executable="redis"), executables=(Container(name="redis", image="redis"),)
+    )
+    assert problems(made) == [f"{HERE}: has a ShellSafeArg, but the entry point of 'redis' is not known"]
+
+
+@pytest.mark.parametrize(
+    ("executable", "expected"),
+    [
+        (BazelContainer(name="x", label="//a:b"), "executable 'x' is built by Bazel (//a:b), which a stack cannot do"),
+        (
+            Binary(name="x", path="a", digest="sha256:1"),
+            "executable 'x' is a program of this machine, which a cluster cannot run",
+        ),
+    ],
+)
+def test_programs_that_no_cluster_runs(executable: Any, expected: str) -> None:
+    assert problems(experiment(job(executable="x"), executables=(executable,))) == [expected]
+
+
+def test_machines_that_do_not_exist() -> None:
+    made = experiment(
+        job("a", executor=kubernetes(Accelerator(type="t4", count=3))),
+        job("b", executor=kubernetes(Accelerator(type="tpu_v5e", topology="3x3"))),
+    )
+    assert [each.split(": ", 1)[0] for each in problems(made)] == [HERE, "work unit 2, job train"]
+
+
+def test_one_cluster_is_in_one_place() -> None:
+    made = experiment(
+        job("a", executor=kubernetes(location="us-central1-a")),
+        job("b", executor=kubernetes(location="europe-west4-a")),
+    )
+    assert problems(made) == ["jobs ask for europe-west4-a, us-central1-a, but a stack has one cluster"]
+
+
+def test_a_slice_of_several_hosts_is_in_one_zone() -> None:
+    slice_ = Accelerator(type="tpu_v5e", topology="4x4")
+    assert problems(experiment(job(executor=kubernetes(slice_, location="us-central1")))) == [
+        "a slice of tpu_v5e is in one zone, but us-central1 is a region"
+    ]
+
+
+def test_a_stack_runs_in_one_place() -> None:
+    assert problems(experiment(job(), local_job())) == [
+        "some work units run on this machine and others on a cluster, but a stack runs in one place"
+    ]
+
+
+def test_jobs_of_this_machine_get_no_secrets() -> None:
+    key = Reference(kind="secret", name="key")
+    made = experiment(local_job(env={"KEY": key.token}), executables=(TRAINER,), references=(key,))
+    assert problems(made) == [
+        f"{HERE}: has a secret of the stack's configuration, which the Local executor does not hand on"
+    ]
+
+
+@pytest.mark.parametrize("tag", ["trainer", "gcr.io/acme/trainer@sha256:1", "gcr.io/Acme/x:1", "a b/c:1", "x/y:"])
+def test_tags_that_nothing_can_be_pushed_under(tag: str) -> None:
+    made = experiment(executables=(replace(TRAINER, push_image_tag=tag),))
+    assert problems(made) == [f"executable 'trainer' cannot be pushed as {tag!r}"]
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(InputError) as caught:
+        planner.plan(experiment(cluster=ClusterChoice(kind="stack", name="sweep")))
+    assert caught.value.problems == (
+        Problem("a stack's own cluster is no other stack's", hint="leave the choice of a cluster out"),
+    )
