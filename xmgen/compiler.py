@@ -16,7 +16,14 @@ from xmgen.project import Project
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
-    """The experiment that a launch script (`.py`) or an `experiment.yaml` describes. `root`: the project's folder."""
+    """The experiment of a launch script (`.py`), an `experiment.yaml`, or a folder with a Caliban project.
+
+    root: the project's folder. flags: of the launch script, or the command of Caliban's.
+    """
+    if source.is_dir():
+        from xmgen.frontends import caliban
+
+        return caliban.load(source, root=root, stack=stack, flags=flags)
     if not source.is_file():
         raise InputError(Problem("no such file", where=str(source)))
     match source.suffix:
@@ -36,9 +43,9 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
         case _:
             raise InputError(
                 Problem(
-                    "is neither an XManager launch script nor an experiment in YAML",
+                    "is no XManager launch script, experiment in YAML or Caliban project",
                     where=str(source),
-                    hint="a launch script ends in .py, an experiment in .yaml",
+                    hint="a launch script ends in .py, an experiment in .yaml; a Caliban project is a folder",
                 )
             )
 

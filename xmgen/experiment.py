@@ -59,6 +59,15 @@ class CommandList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Argv:
+    """Entry point of an image, and of the same program as a process of this machine: argv, to which arguments are
+    appended."""
+
+    container: tuple[str, ...]
+    process: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PythonContainer:
     """Python code in a folder, with its entry point.
 
@@ -72,7 +81,7 @@ class PythonContainer:
     kind: Literal["python_container"] = "python_container"
     name: str
     path: str
-    entrypoint: ModuleName | CommandList
+    entrypoint: ModuleName | CommandList | Argv
     digest: str
     exclude: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -252,6 +261,8 @@ class Job:
     name:       unique in its work unit.
     executable: the `name` of one of the experiment's executables.
     args, env:  complete: the executable's own are already merged with the job's.
+    labels:     of the job's resource in Google Cloud (Vertex only), valid as they are.
+    cloud_sql:  connection name of a Cloud SQL instance; its socket is below /tmp/cloudsql (Kubernetes only).
     """
 
     name: str
@@ -259,6 +270,8 @@ class Job:
     executor: Executor
     args: tuple[Arg, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] | None = None
+    cloud_sql: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`python -m tests.vectors xmanager --vectors DIR --source CHECKOUT`"""
+"""`python -m tests.vectors TOOL --vectors …`: TOOL is `xmanager` (with `--source CHECKOUT`) or `caliban`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.vectors import rules, xmanager
+from tests.vectors import caliban, caliban_rules, rules, xmanager
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,11 +18,19 @@ def main(arguments: list[str] | None = None) -> int:
     tool.add_argument("--source", type=Path, metavar="CHECKOUT", help="checkout with examples/<example>/launcher.py")
     tool.add_argument("--others", action="store_true", help="also compile the examples that have no vector")
     tool.add_argument("--rules", action="store_true", help="print where we differ on purpose, and stop")
+    tool = tools.add_parser("caliban", help="what Caliban's functions answered")
+    tool.add_argument("--vectors", type=Path, metavar="FILE", help="JSON with a list `vectors`")
+    tool.add_argument("--rules", action="store_true", help="print where we differ on purpose, and stop")
     options = parser.parse_args(arguments)
     if options.rules:
-        for name, rule in rules.RULES.items():
+        named = {name: rule.says for name, rule in caliban_rules.RULES.items()}
+        for name, rule in (named if options.tool == "caliban" else rules.RULES).items():
             print(f"{name}: {' '.join(rule.split())}")
         return 0
+    if options.tool == "caliban":
+        if options.vectors is None:
+            parser.error("--vectors is required")
+        return 0 if caliban.run(options.vectors) else 1
     if options.vectors is None or options.source is None:
         parser.error("--vectors and --source are required")
     return 0 if xmanager.run(options.vectors, options.source, others=options.others) else 1

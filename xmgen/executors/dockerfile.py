@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import posixpath
 
-from xmgen.experiment import CommandList, ModuleName, PythonContainer
+from xmgen.experiment import Argv, CommandList, ModuleName, PythonContainer
 from xmgen.templating import render
 
 DEFAULT_BASE_IMAGE = "docker.io/library/python:3.12-slim-bookworm"
 
 
-def entrypoint(entry: ModuleName | CommandList) -> list[str]:
+def entrypoint(entry: ModuleName | CommandList | Argv) -> list[str]:
     """The argv to which a job's own arguments are appended, unchanged.
 
     Commands run in one shell that stops at the first failure; `"$@"` hands the arguments to the last command, unless
     it already says where they go.
     """
+    if isinstance(entry, Argv):
+        return list(entry.container)
     if isinstance(entry, ModuleName):
         return ["python", "-m", entry.module]
     *first, last = entry.commands
     if not last.rstrip().endswith(("$@", '"$@"')):
         last = f'{last} "$@"'
     return ["/bin/sh", "-euc", "\n".join([*first, last]), "sh"]
+
+
+def process_command(entry: ModuleName | CommandList | Argv) -> list[str]:
+    """The same as a process of this machine."""
+    return list(entry.process) if isinstance(entry, Argv) else entrypoint(entry)
 
 
 def python_dockerfile(container: PythonContainer, header: str) -> str:

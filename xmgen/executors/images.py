@@ -74,7 +74,7 @@ def known_entrypoint(executable: Executable) -> list[str] | None:
 def _python_image(container: PythonContainer, name: str, experiment: Experiment) -> PlannedImage:
     dockerfile = python_dockerfile(container, header(experiment))
     # XManager's own instructions find the code under its folder's name: their context is the folder above.
-    above = container.docker_instructions is not None
+    above = container.docker_instructions is not None and container.path != "."
     folder = posixpath.basename(container.path)
     ignore = _ignored(container, folder if above else "")
     generated = f"stacks/{experiment.stack}/images/{name}/Dockerfile"

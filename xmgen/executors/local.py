@@ -11,7 +11,7 @@ from typing import assert_never
 
 from xmgen import names
 from xmgen.errors import Problem
-from xmgen.executors.dockerfile import entrypoint, python_dockerfile
+from xmgen.executors.dockerfile import process_command, python_dockerfile
 from xmgen.experiment import (
     Arg,
     BazelBinary,
@@ -39,7 +39,7 @@ def executable(executable: Executable, name: str, experiment: Experiment) -> Pla
             inputs: Manifest = {
                 "directory": folder,
                 "digest": executable.digest,
-                "command": list[Value](entrypoint(executable.entrypoint)),
+                "command": list[Value](process_command(executable.entrypoint)),
                 "workingDirectory": posixpath.dirname(folder) or "." if executable.use_deep_module else folder,
                 "dockerfile": f"stacks/{experiment.stack}/images/{name}/Dockerfile",
             }
