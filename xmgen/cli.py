@@ -123,16 +123,47 @@ def check(stacks: tuple[str, ...], as_json: bool) -> None:
 @source_argument
 @flags_argument
 @stack_option
+@click.option("--pprint", is_flag=True, help="Of an experiment.json: print JSON with line breaks.")
+@click.option("--print_flags", is_flag=True, help="Of an experiment.json: print the flags, a line per experiment.")
 @json_option
-def expand(source: Path, flags: tuple[str, ...], stack: str | None, as_json: bool) -> None:
+def expand(
+    source: Path, flags: tuple[str, ...], stack: str | None, pprint: bool, print_flags: bool, as_json: bool
+) -> None:
     """List the jobs of an experiment's work units.
 
     With arguments, environment and requirements. FLAGS after `--` go to the launch script. Nothing is written.
+    Of Caliban's experiment.json, or `stdin`, the experiments that it expands to are listed.
     """
+    if source.suffix == ".json" or str(source).lower() == "stdin":
+        from xmgen.commands.caliban import expand as run_expansion
+
+        run_expansion(str(source), pprint=pprint or as_json, print_flags=print_flags)
+        return
+    if pprint or print_flags:
+        raise click.UsageError("--pprint and --print_flags are for an experiment.json")
     from xmgen import project
     from xmgen.commands.compile import expand as run
 
     run(project.find(), source, name=stack, flags=flags, json=as_json)
+
+
+@cli.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[--stack NAME]",
+)
+@stack_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def caliban(stack: str | None, command: tuple[str, ...]) -> None:
+    """Compile a command of Caliban's.
+
+    In the folder of a Caliban project: `run`, `cloud`, `cluster job submit`, `cluster create`, `cluster delete`, with
+    Caliban's own options (`xmgen caliban run --help`). --stack comes before the command.
+    """
+    from xmgen import project
+    from xmgen.commands.caliban import caliban as run
+
+    sys.exit(run(project.find, command, stack=stack))
 
 
 @cli.command()

@@ -1,0 +1,174 @@
+"""`xmgen caliban`: a command of Caliban's, compiled to a stack; and `xmgen expand` of an experiment.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from xmgen import compiler, names
+from xmgen.commands import output, target
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.executors import images
+from xmgen.experiment import Experiment
+from xmgen.frontends import caliban as frontend
+from xmgen.frontends.caliban import expansion, flags, jobs, machines, options
+from xmgen.frontends.caliban.options import Options
+from xmgen.plan import PlannedImage
+from xmgen.project import Project
+
+NO_IMAGE_YET = "dry_run_tag"
+"""What Caliban calls the image that a dry run does not build."""
+
+
+def caliban(find: Any, arguments: Sequence[str], *, stack: str | None) -> int:
+    """Returns the exit code. find: finds the xmgen project; the working directory is the Caliban project."""
+    folder = Path.cwd()
+    arguments = _self_contained(arguments)
+    chosen = options.parse(arguments)
+    name = target.stack_of(_root(folder), folder, stack or frontend.stack_of(folder, arguments))
+    if chosen.export is not None:
+        return _export(_found(find, folder), folder, name, arguments, chosen)
+    project: Project = find()
+    if chosen.command == "delete":
+        from xmgen.commands import operate
+
+        if chosen.dry_run:
+            output.say(f"`xmgen destroy {name}` would remove the cluster and all that belongs to its stack.")
+            return 0
+        return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=operate.Options())
+    if chosen.dry_run:
+        _dry_run(project, folder, name, arguments, chosen)
+        return 0
+    from xmgen.commands.compile import compile_
+
+    compile_(project, folder, name=name, flags=arguments, json=False)
+    return 0
+
+
+def _root(folder: Path) -> Project:
+    return Project(root=folder)
+
+
+def _found(find: Any, folder: Path) -> Project:
+    """Manifests alone need no project of xmgen's."""
+    try:
+        return find()
+    except InputError:
+        return _root(folder)
+
+
+def _self_contained(arguments: Sequence[str]) -> list[str]:
+    """The command line with what it takes from around it, so that the stack can be compiled again anywhere."""
+    words = list(arguments)
+    chosen = options.parse(words)
+    if chosen.experiment_config is not None and expansion.is_stdin(chosen.experiment_config):
+        content = json.dumps(expansion.load(expansion.STDIN), ensure_ascii=False)
+        words = options.with_option(words, "--experiment_config", content)
+    region = os.environ.get("REGION")
+    if chosen.command == "cloud" and chosen.region is None and region:
+        words = options.with_option(words, "--region", machines.parse_region(region))
+    return words
+
+
+def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> None:
+    """Print what would be done. Compiles, so that whatever would be refused is refused here, too."""
+    experiment = compiler.load(folder, root=project.root, stack=stack, flags=arguments)
+    plan, _ = target.compiled(project, folder, stack, arguments)
+    if chosen.command == "create":
+        location = plan.cluster.location if plan.cluster else None
+        output.say(
+            f"stacks/{stack} would be compiled: a GKE cluster in {location}; `xmgen up {stack}` would create it."
+        )
+        return
+    caliban_project = frontend.Project.of(folder, project.root, stack, chosen)
+    image = chosen.image or NO_IMAGE_YET
+    for number, text in enumerate(_descriptions(caliban_project, experiment, image), start=1):
+        output.say(f"Job {number}: {text}")
+    count = len(plan.units)
+    output.say(
+        f"stacks/{stack} would be compiled with {count} work unit{'' if count == 1 else 's'}; nothing is written."
+    )
+
+
+def _descriptions(project: frontend.Project, experiment: Experiment, image: str) -> Iterable[str]:
+    match project.options.command:
+        case "run":
+            terminal = jobs.window_size(*os.get_terminal_size()) if sys.stdout.isatty() else []
+            for index, run in enumerate(project.runs()):
+                config, run_args = project.config, project.options.docker_run_args
+                job = jobs.local_job(run, project.mode, image, index, config, run_args, terminal)
+                yield f"Running command: {shlex.join(job['command'])}"
+        case "submit":
+            for job in frontend.exported(project, image):
+                yield json.dumps(job["spec"], indent=2, ensure_ascii=False)
+        case _:
+            for unit in experiment.units:
+                [job] = unit.jobs
+                labels = json.dumps(job.labels, ensure_ascii=False)
+                yield f"{shlex.join(str(arg) for arg in job.args)}\n  labels {labels}"
+
+
+def _export(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> int:
+    """Write the Jobs as files: `f.yaml`, or `f_0.yaml`, `f_1.yaml` and so on when there are several."""
+    caliban_project = frontend.Project.of(folder, project.root, stack, chosen)
+    image = chosen.image or _image_to_push(caliban_project, arguments, chosen)
+    documents = list(frontend.exported(caliban_project, image))
+    stem, _, extension = (chosen.export or "").rpartition(".")
+    paths = [Path(f"{stem}.{extension}")]
+    if len(documents) != 1:
+        paths = [Path(f"{stem}_{number}.{extension}") for number in range(len(documents))]
+    for path, document in zip(paths, documents, strict=True):
+        try:
+            path.write_text(_serialised(document, extension), encoding="utf-8")
+        except OSError as error:
+            raise OperationError(Problem(f"cannot be written: {error.strerror}", str(path))) from None
+        output.say(f"wrote {path}")
+    if chosen.image is None:
+        output.say(f"They run the image {image}, which is neither built nor pushed by this.")
+    return 0
+
+
+def _serialised(document: dict[str, Any], extension: str) -> str:
+    if extension == "json":
+        return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+    import yaml
+
+    return yaml.safe_dump(document, allow_unicode=True)
+
+
+def _image_to_push(project: frontend.Project, arguments: Sequence[str], chosen: Options) -> str:
+    """The name in the project's registry; its id is the hash of what it holds."""
+    cloud_project = chosen.project_id or os.environ.get("PROJECT_ID")
+    if not cloud_project:
+        hint = "--project_id (or $PROJECT_ID) says whose registry it is in, --image_tag names one that is there"
+        raise InputError(Problem("which image the Jobs run is not known", "--export", hint))
+    experiment = frontend.load(project.folder, root=project.root, stack=project.stack, flags=arguments)
+    [executable] = experiment.executables
+    planned = images.image(executable, names.slug(executable.name) or "image", experiment)
+    if not isinstance(planned, PlannedImage):
+        raise InputError(planned if isinstance(planned, Problem) else Problem(planned))
+    return jobs.image_tag(cloud_project, planned.tag)
+
+
+def expand(source: str, *, pprint: bool, print_flags: bool) -> None:
+    """Print the experiments of an experiment.json, one at a time: 100,000 take no more memory than one."""
+    experiments = expansion.read(source)
+    if print_flags:
+        for experiment in experiments:
+            print(shlex.join(flags.experiment_to_args(experiment)))
+        return
+    indent = 2 if pprint else None
+    opening, separator = ("[\n", ",\n") if pprint else ("[", ", ")
+    first = True
+    for experiment in experiments:
+        text = json.dumps(experiment, indent=indent)
+        sys.stdout.write(opening if first else separator)
+        sys.stdout.write(textwrap.indent(text, "  ") if pprint else text)
+        first = False
+    print("[]" if first else "\n]" if pprint else "]")
