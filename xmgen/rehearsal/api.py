@@ -49,7 +49,7 @@ class Api:
                 method,
                 f"{path}?{urlencode(query)}" if query else path,
                 body=None if body is None else json.dumps(body),
-                headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+                headers={"Authorization": f"Bearer {self._token}", "Content-Type": _content_type(method)},
             )
             answer = connection.getresponse()
             text = answer.read().decode(errors="replace")
@@ -59,3 +59,8 @@ class Api:
             raise OSError(f"the API server broke off: {error}") from error
         finally:
             connection.close()
+
+
+def _content_type(method: str) -> str:
+    """A patch is an object of what is to change, in which null removes a field."""
+    return "application/merge-patch+json" if method == "PATCH" else "application/json"

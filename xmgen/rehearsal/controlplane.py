@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -47,17 +47,23 @@ class Binaries:
     @classmethod
     def find(cls, folder: Path) -> Binaries:
         """In a folder, else on PATH. Raises OperationError that names all that are missing."""
-        found: dict[str, Path] = {}
-        problems: list[Problem] = []
-        for name in ("etcd", "kube-apiserver"):
-            path = shutil.which(name, path=f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
-            if path is None:
-                problems.append(Problem(f"{name} is missing", hint=f"`make .tools/bin/{name}` builds it"))
-            else:
-                found[name.replace("-", "_")] = Path(path).absolute()
-        if problems:
-            raise OperationError(*problems)
-        return cls(**found)
+        found = find_programs(folder, ("etcd", "kube-apiserver"))
+        return cls(etcd=found["etcd"], kube_apiserver=found["kube-apiserver"])
+
+
+def find_programs(folder: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Programs by name, in a folder, else on PATH. Raises OperationError that names all that are missing."""
+    found: dict[str, Path] = {}
+    problems: list[Problem] = []
+    for name in names:
+        path = shutil.which(name, path=f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+        if path is None:
+            problems.append(Problem(f"{name} is missing", hint=f"`make .tools/bin/{name}` builds it"))
+        else:
+            found[name] = Path(path).absolute()
+    if problems:
+        raise OperationError(*problems)
+    return found
 
 
 class ControlPlane:
@@ -68,6 +74,7 @@ class ControlPlane:
         self._binaries = binaries
         self._lock: FolderLock | None = None
         self._servers: dict[str, Server] = {}
+        self._commands: dict[str, Sequence[str]] = {}
         self._port = 0
 
     @property
@@ -96,11 +103,10 @@ class ControlPlane:
         try:
             ensure(self.credentials.folder)
             self._port = self._choose_port()
-            etcd_socket = self.folder / _ETCD_SOCKET
             # That of an etcd that was killed.
-            etcd_socket.unlink(missing_ok=True)
-            self._start("etcd", self._etcd()).wait_until(etcd_socket.exists, READY_SECONDS)
-            self._start("kube-apiserver", self._api_server()).wait_until(self._api_server_is_ready, READY_SECONDS)
+            (self.folder / _ETCD_SOCKET).unlink(missing_ok=True)
+            for name, command in (("etcd", self._etcd()), ("kube-apiserver", self._api_server())):
+                self._start(name, command).wait_until(self._readiness(name), READY_SECONDS)
             # Now the port is known to be ours.
             write_private(self._kept_port, str(self._port).encode())
             config = self.credentials.kubeconfig(ADMIN, self.url)
@@ -109,6 +115,16 @@ class ControlPlane:
         except BaseException:
             self.stop()
             raise
+
+    def restart(self, name: str) -> None:
+        """End one of the servers, if it still runs, and start it again."""
+        server = self._servers[name]
+        server.request_stop()
+        server.wait()
+        if name == "etcd":
+            (self.folder / _ETCD_SOCKET).unlink(missing_ok=True)
+        again = self._start(name, self._commands[name])
+        again.wait_until(self._readiness(name), READY_SECONDS)
 
     def stop(self) -> None:
         """Returns when nothing of it runs any more. What it holds is kept, see `folder`."""
@@ -136,7 +152,17 @@ class ControlPlane:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("ETCD_")}
         server = Server.start(name, command, self.folder, hold=self._lock.descriptor, environment=environment)
         self._servers[name] = server
+        self._commands[name] = command
         return server
+
+    def _readiness(self, name: str) -> Callable[[], bool]:
+        match name:
+            case "etcd":
+                return (self.folder / _ETCD_SOCKET).exists
+            case "kube-apiserver":
+                return self._api_server_is_ready
+            case _:
+                return lambda: True
 
     @property
     def _kept_port(self) -> Path:
