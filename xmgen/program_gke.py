@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
 from xmgen import gke, manifests, names, summary
-from xmgen.executors import registry, texts
+from xmgen.executors import cloud_sql, registry, texts
 from xmgen.executors.kubernetes import image_reference
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
 from xmgen.experiment import Kubernetes, Reference
@@ -126,9 +126,17 @@ def _jobs(plan: Plan) -> str:
         references=[_reference(each, variables) for each in experiment.references if each.kind != "secret"],
         secrets=[_secret(secret) for secret in secrets],
         buckets=_buckets(plan),
+        cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in _cloud_sql_projects(plan)],
+        cloud_sql_role=cloud_sql.ROLE,
         kinds=[(kind, _KINDS[kind]) for kind in kinds],
         waits=any(unit.depends_on for unit in plan.units),
     )
+
+
+def _cloud_sql_projects(plan: Plan) -> list[str]:
+    """Projects of the instances that jobs connect to."""
+    instances = {job.cloud_sql for unit in plan.experiment.units for job in unit.jobs if job.cloud_sql}
+    return sorted({instance.rsplit(":", 2)[0] for instance in instances})
 
 
 def _reference(reference: Reference, tensorboards: Mapping[Reference, str]) -> dict[str, object]:

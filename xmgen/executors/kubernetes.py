@@ -18,7 +18,7 @@ from typing import cast
 from xmgen import names
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
-from xmgen.executors import slices
+from xmgen.executors import cloud_sql, slices
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT, SERVICE, priority_class_name
 from xmgen.executors.texts import Texts, from_secret, secret_variable
 from xmgen.experiment import Arg, Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
@@ -252,6 +252,8 @@ def _template(
         _bucket_volume(OUTPUT_VOLUME, OUTPUT_BUCKET, "/".join(folder), read_only=False),
         *(_volume(f"volume-{number}", volume) for number, volume in enumerate(executor.volumes or ())),
     ]
+    if job.cloud_sql is not None:
+        cloud_sql.add_proxy(pod, job.cloud_sql)
     metadata: Manifest = {"labels": pod_labels, "annotations": dict(_SIDECAR_ANNOTATIONS)}
     return {"metadata": metadata, "spec": pod}
 
