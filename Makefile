@@ -7,6 +7,7 @@ SHELL := /bin/sh
 
 BIN := .venv/bin
 KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
+GCP_SDK := .tools/gcp-sdk/.stamp
 UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
 
 help: ## list these targets
@@ -18,7 +19,7 @@ quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on 
 	@echo
 	@echo "Remove it with: $(BIN)/xmgen destroy quickstart"
 
-test: .venv/.test $(UPSTREAM) ## set up what the tests need and run them all
+test: .venv/.test $(UPSTREAM) $(GCP_SDK) ## set up what the tests need and run them all
 	@$(BIN)/python tools/run_tests.py
 
 lint: .venv/.test ## style and types
@@ -65,6 +66,13 @@ $(KUBERNETES:%=.tools/bin/%): .tools/bin/%: tools/kubernetes/go.mod tools/kubern
 $(UPSTREAM):
 	@rm -rf .tools/upstream
 	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target .tools/upstream $(subst .tools/upstream/.xmanager-,xmanager==,$@)
+	@touch $@
+
+# The SDKs of programs on Google Cloud, apart from our own environment: the engine would ask for the plugin of every SDK
+# in it, on every command. The versions are those that the plugins of tools/ match.
+$(GCP_SDK): tools/gcp_sdk.txt | .venv/bin/python
+	@rm -rf $(@D)
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(@D) --requirement $<
 	@touch $@
 
 .tools/docker/base.tar: tools/docker_base.sh

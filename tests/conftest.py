@@ -26,6 +26,8 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 @functools.cache
 def missing(marker: str) -> str:
     """Why tests with this marker cannot run here; empty when they can."""
+    if marker == "gcp":
+        return "" if (ROOT / ".tools/gcp-sdk/.stamp").exists() else "`make .tools/gcp-sdk/.stamp` installs the SDKs"
     if marker == "engine":
         found = shutil.which("pulumi") or shutil.which("pulumi", path=str(ROOT / ".tools" / "bin"))
         return "" if found else "there is no Pulumi CLI; `make pulumi` gets one"
@@ -45,7 +47,7 @@ def missing(marker: str) -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in ("engine", "docker", "kubernetes"):
+    for marker in ("gcp", "engine", "docker", "kubernetes"):
         if item.get_closest_marker(marker) and (reason := missing(marker)):
             pytest.skip(reason)
 

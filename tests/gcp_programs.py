@@ -3,7 +3,8 @@
 The SDKs of pulumi_gcp, pulumi_kubernetes and pulumi_docker_build are in .tools/gcp-sdk: the engine would ask for the
 plugin of every SDK that is installed in its own environment, on every command.
 
-    python -m tests.gcp_programs FOLDER...     prints what each folder's program declares, as JSON
+`python -m tests.gcp_programs` reads the folders and their configuration from its standard input, as JSON, and prints
+what each program declares.
 """
 
 from __future__ import annotations
@@ -63,15 +64,22 @@ class Program:
         return found
 
 
-def run(folders: Mapping[str, Path], config: Mapping[str, str] | None = None) -> dict[str, Program]:
-    """What the programs of stacks' folders declare, by the stacks' names."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SDK), str(ROOT)]),
-        "PULUMI_CONFIG": json.dumps({**CONFIG, **(config or {})}),
-    }
-    command = [sys.executable, "-m", "tests.gcp_programs", *(f"{name}={path}" for name, path in folders.items())]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Play:
+    """A run of the program in a folder, which is called as its stack. config: what is set beside CONFIG."""
+
+    folder: Path
+    config: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def run(plays: Mapping[str, Play]) -> dict[str, Program]:
+    """What the programs declare, by the names of the plays. All run in one process: the SDKs take a while to import."""
+    wanted = {name: {"folder": str(play.folder), "config": {**CONFIG, **play.config}} for name, play in plays.items()}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SDK), str(ROOT)])}
+    command = [sys.executable, "-m", "tests.gcp_programs"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, input=json.dumps(wanted), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return {
         name: Program(**{**each, "resources": [Declared(**resource) for resource in each["resources"]]})
@@ -82,7 +90,7 @@ def run(folders: Mapping[str, Path], config: Mapping[str, str] | None = None) ->
 # In the process of their own
 
 
-def _play(stack: str, folder: Path) -> Program:
+def _play(folder: Path, config: Mapping[str, str]) -> Program:
     import pulumi
     from pulumi.runtime import mocks, settings
 
@@ -96,7 +104,7 @@ def _play(stack: str, folder: Path) -> Program:
             return _answer(args.token, dict(args.args))
 
         def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
-            inputs = dict(args.inputs)
+            inputs = cast("dict[str, Any]", _plain(args.inputs))
             problems = list(input_problems(args.typ, inputs)) if args.typ.startswith("gcp:") else []
             declared.append(Declared(args.typ, args.name, inputs, problems=problems))
             return f"{args.name}-id", _outputs(args.typ, args.name, inputs)
@@ -104,9 +112,10 @@ def _play(stack: str, folder: Path) -> Program:
     def note(args: pulumi.ResourceTransformationArgs) -> None:
         options[args.type_, args.name] = _options(args.opts)
 
+    pulumi.runtime.set_all_config(dict(config))
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    mocks.set_mocks(Recorder(), project="experiments", stack=stack, preview=False)
+    mocks.set_mocks(Recorder(), project="experiments", stack=folder.name, preview=False)
     before, outputs, error = sys.path[:], cast("dict[str, Any]", {}), ""
     sys.path.insert(0, str(folder))
 
@@ -135,6 +144,19 @@ def _play(stack: str, folder: Path) -> Program:
         if each.type != "pulumi:pulumi:Stack"
     ]
     return Program(with_options, outputs, calls, error)
+
+
+def _plain(value: Any) -> Any:
+    """The value with every secret in it unwrapped."""
+    match value:
+        case {"4dabf18193072939515e22adb298388d": _, "value": inner}:
+            return _plain(inner)
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+        case _:
+            return value
 
 
 async def _resolved(values: dict[str, Any]) -> dict[str, Any]:
@@ -201,6 +223,17 @@ def _outputs(type: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
             return {"name": f"{name}-real", **inputs}
 
 
+# The SDK's class has a field for every addon, and none has a default.
+_ADDONS = """
+cloudrunConfigs configConnectorConfigs dnsCacheConfigs gcePersistentDiskCsiDriverConfigs gcpFilestoreCsiDriverConfigs
+gkeBackupAgentConfigs horizontalPodAutoscalings httpLoadBalancings istioConfigs kalmConfigs networkPolicyConfigs
+"""
+_WITH_FUSE: dict[str, Any] = {
+    **{name: [] for name in _ADDONS.split()},
+    "gcsFuseCsiDriverConfigs": [{"enabled": True}],
+}
+
+
 def _answer(token: str, args: dict[str, Any]) -> dict[str, Any]:
     match token:
         case "gcp:container/getCluster:getCluster":
@@ -217,7 +250,7 @@ def _answer(token: str, args: dict[str, Any]) -> dict[str, Any]:
                     }
                 ],
                 "workloadIdentityConfigs": [{"workloadPool": "acme.svc.id.goog"}] if args["name"] != "bare" else [],
-                "addonsConfigs": [],
+                "addonsConfigs": [] if args["name"] == "without-fuse" else [_WITH_FUSE],
             }
         case _:
             return args
@@ -272,5 +305,8 @@ def _value_problems(where: str, value: Any, type: Any) -> typing.Iterator[str]:
 
 
 if __name__ == "__main__":
-    played = {name: asdict(_play(name, Path(path))) for name, path in (each.split("=", 1) for each in sys.argv[1:])}
-    print(json.dumps(played))
+    print(
+        json.dumps(
+            {name: asdict(_play(Path(play["folder"]), play["config"])) for name, play in json.load(sys.stdin).items()}
+        )
+    )

@@ -129,6 +129,7 @@ def _jobs(plan: Plan) -> str:
         cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in _cloud_sql_projects(plan)],
         cloud_sql_role=cloud_sql.ROLE,
         kinds=[(kind, _KINDS[kind]) for kind in kinds],
+        kind_names=list(kinds),
         waits=any(unit.depends_on for unit in plan.units),
     )
 

@@ -165,10 +165,10 @@ def test_the_sidecar_finds_room_too() -> None:
     tight = JobRequirements(cpu=room.cpu_millis / 1000, ram=2**30)
     alone, beside = select(tight), select(tight, sidecar=SIDECAR)
     assert isinstance(alone, Placement) and isinstance(beside, Placement)
-    assert (alone.machine_type, beside.machine_type) == ("e2-standard-2", "e2-standard-4")
+    assert (alone.machine_type, beside.machine_type) == ("e2-standard-2", "e2-highcpu-4")
     assert beside.requests - alone.requests == beside.sidecar == SIDECAR
     [pool] = planner.plan(experiment(job(executor=Kubernetes(requirements=tight)))).cluster.pools  # type: ignore[union-attr]
-    assert pool.machine_type == "e2-standard-4"
+    assert pool.machine_type == "e2-highcpu-4"
 
 
 def test_pools_are_as_wide_as_jobs_can_run_at_once() -> None:

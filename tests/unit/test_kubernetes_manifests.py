@@ -314,7 +314,6 @@ def test_storage_priority_and_retries() -> None:
             "kind": "PriorityClass",
             "metadata": {"name": "sweep-priority-7"},
             "value": 7,
-            "globalDefault": False,
             "description": "Jobs of the stack sweep",
         },
         {

@@ -89,7 +89,6 @@ def _priority_class(stack: str, priority: int) -> Manifest:
         "kind": "PriorityClass",
         "metadata": {"name": priority_class_name(stack, priority)},
         "value": priority,
-        "globalDefault": False,
         "description": f"Jobs of the stack {stack}",
     }
 
