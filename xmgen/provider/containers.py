@@ -85,7 +85,7 @@ def arguments(job: Job, place: Place, image: Image, gpus: Sequence[str]) -> dict
         "environment": {"PYTHONUNBUFFERED": "1", **job.env, "XMGEN_OUTPUT_DIR": OUTPUT_IN_CONTAINER},
         "labels": dict(place.labels),
         "ports": {f"{inside}/tcp": outside for inside, outside in job.docker.ports.items()},
-        "volumes": _volumes(job, place),
+        "volumes": _volumes(job, place, _home(cast("list[str]", config.get("Env") or []))),
         "network": place.network,
         "tty": job.docker.interactive,
         "stdin_open": job.docker.interactive,
@@ -109,8 +109,13 @@ def _command(job: Job, entrypoint: Sequence[str]) -> dict[str, Any]:
     return {"command": list(job.args)} if job.args else {}
 
 
-def _volumes(job: Job, place: Place) -> list[str]:
-    """Bind mounts, as `host:container:mode`."""
+def _home(environment: Sequence[str]) -> str:
+    """The home folder of the image's user, where Google's libraries look."""
+    return next((value for key, _, value in (each.partition("=") for each in environment) if key == "HOME"), "/root")
+
+
+def _volumes(job: Job, place: Place, home: str) -> list[str]:
+    """Bind mounts, as `host:container:mode`. home: in the container."""
     mounts = [f"{place.output}:{OUTPUT_IN_CONTAINER}:rw"]
     for source, target in job.docker.volumes.items():
         # A bare word is the name of a volume of Docker's; anything else is a path, relative ones from the project root.
@@ -120,7 +125,7 @@ def _volumes(job: Job, place: Place) -> list[str]:
     # business changing them. Docker would create a missing folder, owned by root.
     credentials = Path("~/.config/gcloud").expanduser()
     if credentials.is_dir():
-        mounts.append(f"{credentials}:/root/.config/gcloud:ro")
+        mounts.append(f"{credentials}:{home}/.config/gcloud:ro")
     buckets = Path("~/gcs").expanduser()
     if job.docker.mount_gcs_path and buckets.is_dir():
         mounts.append(f"{buckets}:/gcs:rw")
