@@ -1,4 +1,4 @@
-"""A job's way to a Cloud SQL instance: Google's Auth proxy as a native sidecar, which starts first and ends by itself."""
+"""A job's way to a Cloud SQL instance: Google's Auth proxy as a native sidecar, which starts first and ends last."""
 
 from __future__ import annotations
 
