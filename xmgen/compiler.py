@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,12 +21,11 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
 
     root: the project's folder. flags: of the launch script, or the command of Caliban's.
     """
+    _check_place(source, root)
     if source.is_dir():
         from xmgen.frontends import caliban
 
         return caliban.load(source, root=root, stack=stack, flags=flags)
-    if not source.is_file():
-        raise InputError(Problem("no such file", where=str(source)))
     match source.suffix:
         case ".py":
             from xmgen.frontends import xmanager
@@ -50,6 +50,21 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
             )
 
 
+def _check_place(source: Path, root: Path) -> None:
+    """A source lies in the project: its stack is committed, and `xmgen check` compiles it again."""
+    try:
+        kind = source.stat().st_mode
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        raise InputError(
+            Problem("no such file" if missing else f"cannot be read: {error.strerror}", where=str(source))
+        ) from None
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        raise InputError(Problem("is neither a file nor a folder", where=str(source)))
+    if not source.resolve().is_relative_to(root.resolve()):
+        raise InputError(Problem("lies outside the project", where=str(source), hint=f"the project is {root}"))
+
+
 def compile_source(
     source: Path, *, root: Path, stack: str, flags: Sequence[str] = (), cluster: ClusterChoice | None = None
 ) -> tuple[Plan, dict[str, str]]:
@@ -67,10 +82,10 @@ def compiled_stacks(root: Path) -> planner.Stacks:
 
     def read(name: str) -> Experiment:
         project = Project(root=root)
-        if not project.lock(name).is_file():
+        if name not in project.stacks():
             hint = did_you_mean(name, project.stacks())
             raise InputError(Problem(f"the cluster is that of the stack {name!r}, which is not compiled", hint=hint))
-        return lock.read(project.lock(name))
+        return lock.read(project.lock(name), name)
 
     return read
 

@@ -6,14 +6,17 @@ One line per executable and per work unit, so that a changed trial is a changed 
 from __future__ import annotations
 
 import json
+import math
+import posixpath
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from xmgen.errors import InputError, Problem
-from xmgen.experiment import VERSION, Executable, Experiment, WorkUnit
+from xmgen.experiment import VERSION, CommandList, Executable, Experiment, WorkUnit
 
 _EXPERIMENT = TypeAdapter[Experiment](Experiment)
 _EXECUTABLE = TypeAdapter[Executable](Executable)
@@ -40,10 +43,14 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def loads(text: str, where: str) -> Experiment:
-    """Raises InputError for a text that no version of xmgen, or a newer one, wrote."""
+def loads(text: str, where: str, stack: str | None = None) -> Experiment:
+    """Raises InputError for a text that no version of xmgen, or a newer one, wrote.
+
+    A lock file may come with somebody's pull request, so nothing in it is believed: what it returns can be planned, and
+    names no file outside the project. stack: whose lock file it must be.
+    """
     try:
-        data: Any = json.loads(text)
+        data: Any = json.loads(text, parse_constant=_finite, parse_float=_finite)
         version: Any = data["version"]
         if version != VERSION:
             raise InputError(
@@ -53,12 +60,78 @@ def loads(text: str, where: str) -> Experiment:
                     hint="compile the experiment again, or use the xmgen that wrote it",
                 )
             )
-        return _EXPERIMENT.validate_python(data)
-    except (ValueError, KeyError, TypeError, ValidationError):
+        if "\\u" in text:
+            # An escape may be half of a surrogate pair, which is no text.
+            _json(data).encode()
+        experiment = _EXPERIMENT.validate_python(data)
+    except (ValueError, KeyError, TypeError, RecursionError, ValidationError):
         raise InputError(
             Problem("is not a lock file that xmgen wrote", where=where, hint="compile the experiment again")
         ) from None
+    if stack is not None and experiment.stack != stack:
+        raise InputError(
+            Problem(
+                f"is the lock file of the stack {experiment.stack!r}, in the folder of {stack!r}",
+                where=where,
+                hint=f"`xmgen compile {experiment.source} --stack {stack}` makes another stack of the same source",
+            )
+        )
+    if faults := list(_faults(experiment)):
+        hint = "compile the experiment again"
+        raise InputError(
+            *(Problem(f"is not a lock file that xmgen wrote: {fault}", where=where, hint=hint) for fault in faults)
+        )
+    return experiment
 
 
-def read(path: Path) -> Experiment:
-    return loads(path.read_text(encoding="utf-8"), str(path))
+def read(path: Path, stack: str | None = None) -> Experiment:
+    """Raises InputError as `loads` does, and for a file that cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(Problem(f"cannot be read: {error}", where=str(path))) from None
+    return loads(text, str(path), stack)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _faults(experiment: Experiment) -> Iterator[str]:
+    """What no compile writes, and the planner does not expect."""
+    names = [executable.name for executable in experiment.executables]
+    if len(names) != len(set(names)):
+        yield "two executables have one name"
+    paths = [("source", experiment.source)]
+    for executable in experiment.executables:
+        paths += [
+            (f"executable {executable.name!r}", path)
+            for key in ("path", "dockerfile")
+            if (path := cast("str | None", getattr(executable, key, None))) is not None
+        ]
+        entrypoint = getattr(executable, "entrypoint", None)
+        if isinstance(entrypoint, CommandList) and not entrypoint.commands:
+            yield f"executable {executable.name!r} has no command"
+    yield from (f"{what}: {path!r} lies outside the project" for what, path in paths if not is_inside(path))
+    known = set(names)
+    for position, unit in enumerate(experiment.units):
+        where = f"unit {position + 1}"
+        if not unit.jobs:
+            yield f"{where} has no job"
+        if len({job.name for job in unit.jobs}) != len(unit.jobs):
+            yield f"{where}: two jobs have one name"
+        if any(not 0 <= other < position for other in unit.depends_on):
+            yield f"{where} depends on a unit that does not come before it"
+        yield from (
+            f"{where}, job {job.name!r}: no executable is called {job.executable!r}"
+            for job in unit.jobs
+            if job.executable not in known
+        )
+
+
+def is_inside(path: str) -> bool:
+    """Whether a POSIX path relative to the project's folder stays in it."""
+    normal = PurePosixPath(posixpath.normpath(path))
+    return not normal.is_absolute() and normal.parts[:1] != ("..",)

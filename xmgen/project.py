@@ -59,7 +59,9 @@ class Project:
 
     def stacks(self) -> list[str]:
         """The names of the compiled stacks, sorted."""
-        return sorted(lock.parent.name for lock in (self.root / STACKS).glob(f"*/{LOCK_FILE}"))
+        # A link to a device would be read for ever.
+        locks = (lock for lock in (self.root / STACKS).glob(f"*/{LOCK_FILE}") if lock.is_file())
+        return sorted(lock.parent.name for lock in locks)
 
 
 def find(start: Path | None = None) -> Project:

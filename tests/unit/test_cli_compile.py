@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +159,14 @@ def test_tables_are_never_cut(project: Path) -> None:
     ("arguments", "message"),
     [
         (["compile", "nothing.py"], "nothing.py: no such file"),
-        (["compile", "first"], "no such file"),
+        (["compile", "x" * 300 + ".py"], "cannot be read: File name too long"),
+        (["compile", "../outside.py"], "../outside.py: lies outside the project"),
         (["compile", "Pulumi.toml"], "no such file"),
         (["compile", "first/train.txt"], "neither an XManager launch script nor an experiment in YAML"),
         (["compile", SOURCE, "--stack", "No Stack"], "'No Stack' cannot be the name of a stack"),
         (["compile", SOURCE, "--", "--flag=1"], "takes no flags: --flag=1"),
         (["inspect", "frist"], "did you mean 'first'?"),
+        (["inspect", "../stacks/first"], "no stack '../stacks/first' is compiled"),
         (["check", "frist"], "did you mean 'first'?"),
         (["status", "frist"], "did you mean 'first'?"),
         (["logs", "first", "9"], "no work unit '9'"),
@@ -177,6 +180,7 @@ def test_tables_are_never_cut(project: Path) -> None:
 def test_bad_input_is_a_clear_error(project: Path, arguments: list[str], message: str) -> None:
     run("compile", SOURCE)
     (project / "first" / "train.txt").touch()
+    (project.parent / "outside.py").touch()
     before = sorted((project / "stacks").rglob("*"))
     done = run(*arguments, code=1 if arguments[0] == "check" else 2)
     assert message in done.stderr
@@ -246,3 +250,37 @@ def test_what_a_launch_script_prints_is_no_part_of_the_result(project: Path, lau
     done = run("expand", launcher, "--json")
     assert [job["args"] for job in json.loads(done.stdout)["jobs"]] == [["--rate=1"]]
     assert "printed by the script" in done.stderr
+
+
+def test_a_source_does_not_replace_the_stack_of_another_of_its_name(project: Path) -> None:
+    run("compile", SOURCE)
+    other = project / "elsewhere" / "first.yaml"
+    shutil.copytree(project / "first", other.parent)
+    (other.parent / "experiment.yaml").rename(other)
+    done = run("compile", str(other), code=2)
+    assert "the stack 'first' is that of first/experiment.yaml" in done.stderr
+    assert parsed("inspect", "first")["source"] == SOURCE
+    run("compile", str(other), "--stack", "first")
+    assert parsed("inspect", "first")["source"] == "elsewhere/first.yaml"
+
+
+def test_a_source_that_has_moved_keeps_its_stack(project: Path) -> None:
+    run("compile", SOURCE)
+    (project / "first").rename(project / "moved")
+    (project / "moved" / "experiment.yaml").rename(project / "moved" / "first.yaml")
+    assert parsed("compile", "moved/first.yaml")["changed"]
+
+
+def test_a_copied_stack_is_not_taken_for_the_one_it_was(project: Path) -> None:
+    run("compile", SOURCE)
+    shutil.copytree(project / "stacks" / "first", project / "stacks" / "second")
+    assert "is the lock file of the stack 'first', in the folder of 'second'" in run("inspect", "second", code=2).stderr
+
+
+def test_a_check_runs_nothing_that_is_not_in_the_project(project: Path) -> None:
+    run("compile", SOURCE)
+    (project.parent / "launcher.py").write_text("open('ran', 'w')")
+    lock = project / "stacks" / "first" / "experiment.lock.json"
+    lock.write_text(lock.read_text().replace(SOURCE, "../launcher.py"))
+    assert "'../launcher.py' lies outside the project" in run("check", code=1).stderr
+    assert not (project / "ran").exists()

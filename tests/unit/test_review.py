@@ -291,6 +291,13 @@ def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Reposit
     assert "version 0 of the lock file" in str(result["problem"])
 
 
+def test_a_lock_file_that_never_ends_is_not_read(repository: Repository) -> None:
+    lock_file = repository.root / "stacks" / "sweep" / "experiment.lock.json"
+    lock_file.unlink()
+    lock_file.symlink_to("/dev/zero")
+    assert review("--base", "two")["change"] == "removed"
+
+
 @pytest.mark.parametrize("ref", ["nothing", "--output=/tmp/x", ""])
 def test_a_commit_that_is_none_is_bad_input(repository: Repository, ref: str) -> None:
     done = CliRunner().invoke(cli, ["review", f"--base={ref}"])

@@ -125,7 +125,7 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
 def _difference(project: Project, name: str) -> str:
     """A unified diff from what is committed to what the recorded source and flags compile to today."""
     target.existing(project, name)
-    recorded = lock.read(project.lock(name))
+    recorded = lock.read(project.lock(name), name)
     source = project.root / recorded.source
     _, files = target.compiled(project, source, name, recorded.flags, target.chosen(recorded))
     return stack.difference(project.root, name, files)

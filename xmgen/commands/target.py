@@ -64,17 +64,28 @@ def write(
     cluster: what the command line chose; else what it chose when this source was last compiled into this stack.
     """
     name = stack_of(project, source, stack)
-    plan, files = compiled(project, source, name, flags, cluster or _chosen_before(project, source, name))
+    recorded = _recorded(project, name)
+    same = recorded is not None and (project.root / recorded.source).resolve() == source.resolve()
+    before = chosen(recorded) if recorded is not None and same else None
+    plan, files = compiled(project, source, name, flags, cluster or before)
+    if recorded is not None and not same and stack is None and (project.root / recorded.source).is_file():
+        # Two files of one name: the trials of the one would replace those of the other.
+        raise InputError(
+            Problem(
+                f"the stack {name!r} is that of {recorded.source}",
+                where=str(source),
+                hint=f"name another with --stack, or say `--stack {name}` to replace it",
+            )
+        )
     return plan, stacks.write(project.root, name, files)
 
 
-def _chosen_before(project: Project, source: Path, stack: str) -> ClusterChoice | None:
+def _recorded(project: Project, stack: str) -> Experiment | None:
+    """What the stack was compiled from the last time; None when it was not, or by another version of xmgen."""
     try:
-        recorded = lock.read(project.lock(stack))
-    except (OSError, InputError):
+        return lock.read(project.lock(stack), stack)
+    except InputError:
         return None
-    same = (project.root / recorded.source).resolve() == source.resolve()
-    return chosen(recorded) if same else None
 
 
 def chosen(experiment: Experiment) -> ClusterChoice | None:
@@ -102,9 +113,9 @@ def cluster_choice(text: str | None) -> ClusterChoice | None:
 
 def existing(project: Project, stack: str) -> Plan:
     """The plan of a compiled stack. Raises InputError when there is none of this name."""
-    if not project.lock(stack).is_file():
+    if stack not in project.stacks():
         raise InputError(_unknown(project, stack))
-    return planner.plan(lock.read(project.lock(stack)), compiler.compiled_stacks(project.root))
+    return planner.plan(lock.read(project.lock(stack), stack), compiler.compiled_stacks(project.root))
 
 
 def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:

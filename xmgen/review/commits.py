@@ -36,7 +36,7 @@ def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenErro
     where = f"{side}stack {stack}"
 
     def read(name: str) -> Experiment:
-        return lock.loads(text(name), f"{side}stack {name}")
+        return lock.loads(text(name), f"{side}stack {name}", name)
 
     try:
         return planner.plan(read(stack), read)

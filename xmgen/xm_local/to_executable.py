@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from xmgen import experiment as ir
-from xmgen import sources, xm
+from xmgen import lock, sources, xm
 from xmgen.errors import InputError, Problem
 from xmgen.recording import Recording
 from xmgen.xm_local.executables import (
@@ -113,7 +113,7 @@ class Executables:
         exclude = self._exclude(spec.path, [*started, *map(str, steps or ())])
         return ir.PythonContainer(
             name=spec.name,
-            path=self._relative(spec.path),
+            path=self._inside(spec.path),
             entrypoint=entrypoint,
             digest=self._folder_digest(spec.path, exclude),
             exclude=exclude,
@@ -134,8 +134,8 @@ class Executables:
         exclude = self._exclude(spec.path, [text])
         return ir.Dockerfile(
             name=spec.name,
-            path=self._relative(spec.path),
-            dockerfile=self._relative(spec.dockerfile),
+            path=self._inside(spec.path),
+            dockerfile=self._inside(spec.dockerfile),
             digest=self._folder_digest(spec.path, exclude),
             exclude=exclude,
             push_image_tag=tag,
@@ -149,7 +149,7 @@ class Executables:
         else:
             digest = self._digest(absolute)
         return ir.Binary(
-            name=name, path=self._relative(absolute), digest=digest, dependencies=tuple(map(str, dependencies))
+            name=name, path=self._inside(absolute), digest=digest, dependencies=tuple(map(str, dependencies))
         )
 
     def _exclude(self, folder: str, starts: Iterable[str]) -> tuple[str, ...]:
@@ -177,6 +177,8 @@ class Executables:
         return self._digest(Path(path), exclude)
 
     def _digest(self, path: Path, exclude: tuple[str, ...] = ()) -> str:
+        if not lock.is_inside(self._relative(path)):
+            return ""
         try:
             return sources.digest(path, exclude)
         except InputError as error:
@@ -190,6 +192,15 @@ class Executables:
 
     def _relative(self, path: str | Path) -> str:
         return Path(os.path.relpath(path, self._recording.root)).as_posix()
+
+    def _inside(self, path: str | Path) -> str:
+        """The path relative to the project, in which everything lies that a stack is built from."""
+        relative = self._relative(path)
+        if not lock.is_inside(relative):
+            self._problems.append(
+                Problem("lies outside the project", relative, f"the project is {self._recording.root}")
+            )
+        return relative
 
 
 def _entrypoint(entrypoint: xm.ModuleName | xm.CommandList) -> ir.ModuleName | ir.CommandList:
