@@ -162,7 +162,7 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["compile", "x" * 300 + ".py"], "cannot be read: File name too long"),
         (["compile", "../outside.py"], "../outside.py: lies outside the project"),
         (["compile", "Pulumi.toml"], "no such file"),
-        (["compile", "first/train.txt"], "neither an XManager launch script nor an experiment in YAML"),
+        (["compile", "first/train.txt"], "is no XManager launch script, experiment in YAML or Caliban project"),
         (["compile", SOURCE, "--stack", "No Stack"], "'No Stack' cannot be the name of a stack"),
         (["compile", SOURCE, "--", "--flag=1"], "takes no flags: --flag=1"),
         (["inspect", "frist"], "did you mean 'first'?"),
