@@ -12,6 +12,7 @@ from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import backend, session, trials
 from xmgen.engine.trials import Trial
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
+from xmgen.names import namespace as namespace_of
 from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
@@ -22,17 +23,23 @@ POLL_SECONDS = 0.2
 def status(project: Project, stack: str, *, json: bool) -> None:
     plan = target.existing(project, stack)
     work = session.begin(project, stack)
-    state = trials.runs(work.export()) if work.exists() else {}
+    export = work.export() if work.exists() else None
     active = backend.is_locked(work.backend, project, stack)
-    units = [
-        _with_journal(project, stack, trials.trial(name, varying, state.get(name)), active=active)
-        for name, varying in trials.rows(plan)
-    ]
+    if plan.cluster is not None:
+        units = trials.on_cluster(plan, export)
+    else:
+        state = trials.runs(export) if export is not None else {}
+        units = [
+            _with_journal(project, stack, trials.trial(name, varying, state.get(name)), active=active)
+            for name, varying in trials.rows(plan)
+        ]
     if json:
         output.print_json({"stack": stack, "active": active, "units": [trials.as_json(unit) for unit in units]})
         return
     print_results(units)
     print_failures(units)
+    if plan.cluster is not None and any(unit.status == "running" for unit in units):
+        output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
     if active:
         output.say("\nAn operation is at work on the stack.")
 
@@ -40,6 +47,8 @@ def status(project: Project, stack: str, *, json: bool) -> None:
 def logs(project: Project, stack: str, unit: str | None, *, follow: bool) -> None:
     plan = target.existing(project, stack)
     names = [planned.name for planned in plan.units]
+    if plan.cluster is not None:
+        raise OperationError(_logs_elsewhere(stack, names if unit is None else [_unit(names, unit)]))
     wanted = names if unit is None else [_unit(names, unit)]
     files = [file for name in wanted for file in _log_files(project, plan, name)]
     tails = [_Tail(project, file, headed=len(files) > 1) for file in files]
@@ -59,6 +68,16 @@ def logs(project: Project, stack: str, unit: str | None, *, follow: bool) -> Non
             tail.more()
     for tail in tails if follow else ():
         tail.more()
+
+
+def _logs_elsewhere(stack: str, units: Sequence[str]) -> Problem:
+    """What jobs on a cluster print is in Cloud Logging, and in the cluster as long as their pods are."""
+    selector = f"xmgen/unit={units[0]}" if len(units) == 1 else "xmgen/unit"
+    namespace = namespace_of(stack)
+    return Problem(
+        "jobs on GKE print to Cloud Logging, of which nothing is kept here",
+        hint=f"after `xmgen cluster credentials`, `kubectl logs --namespace {namespace} --selector {selector}`",
+    )
 
 
 def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | None) -> Trial:

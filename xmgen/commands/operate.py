@@ -59,7 +59,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     if not _confirmed(f"Run {count} work unit{'' if count == 1 else 's'} of {stack}?", options):
         return 1
     work.create_stack()
-    progress = events.progress(trials.rows(plan))
+    progress = events.progress(trials.rows(plan), trials.jobs(plan))
     _say(options, *work.recover())
     outcome = _operate(work, arguments, progress, options)
     units = list(progress.units.values())
@@ -80,7 +80,7 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     arguments = ["preview", "--stack", stack, *options.arguments()]
     work = session.begin(project, stack)
     work.create_stack()
-    progress = events.progress(trials.rows(plan))
+    progress = events.progress(trials.rows(plan), trials.jobs(plan))
     outcome = _operate(work, arguments, progress, options)
     if options.json:
         output.print_json_line(
@@ -166,9 +166,10 @@ def _operate(work: Session, arguments: list[str], progress: Progress, options: O
 
 
 def _settle(progress: Progress) -> None:
-    """Nothing runs once the operation has ended: what was running was stopped."""
+    """Nothing runs here once the operation has ended: what was running was stopped. On a cluster it goes on."""
+    on_cluster = set(progress.jobs.values())
     for name, unit in progress.units.items():
-        if unit.status == "running":
+        if unit.status == "running" and name not in on_cluster:
             progress.units[name] = replace(unit, status="stopped")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xmgen.engine.pulumi import Event
-from xmgen.engine.trials import RUN_TYPE, Status, Trial, trial
+from xmgen.engine.trials import JOB_TYPE, RUN_TYPE, Status, Trial, combined, job_status, trial
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 """Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
@@ -78,10 +78,13 @@ class Progress:
     """Where an operation stands.
 
     units: every work unit of the experiment, by logical name, in its order. steps: those of a preview.
+    jobs: the Jobs on a cluster, by logical name -> their unit. job_statuses: how those stand.
     changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
     """
 
     units: dict[str, Trial]
+    jobs: Mapping[str, str] = field(default_factory=dict[str, str])
+    job_statuses: dict[str, Status] = field(default_factory=dict[str, Status])
     messages: list[Message] = field(default_factory=list[Message])
     steps: list[Step] = field(default_factory=list[Step])
     changes: dict[str, int] = field(default_factory=dict[str, int])
@@ -111,6 +114,8 @@ class Progress:
                 changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed))
             return None
+        if metadata["type"] == JOB_TYPE and name in self.jobs:
+            return self._job(kind, operation, name, metadata)
         if metadata["type"] != RUN_TYPE:
             return _resource(kind, operation, str(metadata["type"]), name)
         match kind, self.units.get(name):
@@ -126,6 +131,20 @@ class Progress:
                 return self._set(self._failed(unit, metadata))
             case _:
                 return None
+
+    def _job(self, kind: str, operation: str, name: str, metadata: Event) -> Change | None:
+        """A Job on a cluster: its unit runs once it is created, and has ended where Pulumi waited for it."""
+        unit = self.units[self.jobs[name]]
+        if kind == "resOpFailedEvent":
+            self.job_statuses[name] = "failed"
+            return self._set(self._failed(unit, metadata))
+        if kind != "resOutputsEvent" or operation not in RUNNING_OPERATIONS | {"same"}:
+            return None
+        self.job_statuses[name] = job_status(metadata.get("new") or {})
+        own = [job for job, of in self.jobs.items() if of == unit.name]
+        status = combined(self.job_statuses.get(job, "waiting") for job in own)
+        done = self._set(replace(unit, status=status))
+        return None if operation == "same" else done
 
     def _failed(self, unit: Trial, metadata: Event) -> Trial:
         state: dict[str, Any] = metadata.get("new") or {}
@@ -158,9 +177,9 @@ class Progress:
         return message
 
 
-def progress(rows: Sequence[tuple[str, dict[str, str]]]) -> Progress:
-    """The start: every unit is waiting. rows: as `trials.rows` gives them."""
-    return Progress(units={name: Trial(name=name, arguments=varying) for name, varying in rows})
+def progress(rows: Sequence[tuple[str, dict[str, str]]], jobs: Mapping[str, str] | None = None) -> Progress:
+    """The start: every unit is waiting. rows, jobs: as `trials.rows` and `trials.jobs` give them."""
+    return Progress(units={name: Trial(name=name, arguments=varying) for name, varying in rows}, jobs=jobs or {})
 
 
 def _resource(kind: str, operation: str, type_: str, name: str) -> Resource | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from xmgen import arguments
+from xmgen.executors.kubernetes import resource_name
 from xmgen.plan import Plan
 
 Status = Literal["waiting", "running", "finished", "failed", "stopped"]
@@ -16,6 +17,7 @@ Resource = dict[str, Any]
 """A resource, or a pending operation, as the state has it."""
 
 RUN_TYPE = "xmgen:local:Run"
+JOB_TYPE = "kubernetes:batch/v1:Job"
 
 SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
 """The key by which Pulumi marks a special value in state; a secret is never shown."""
@@ -69,13 +71,72 @@ def trial(name: str, varying: Mapping[str, str], state: Mapping[str, Any] | None
     )
 
 
+def jobs(plan: Plan) -> dict[str, str]:
+    """The logical name of each Job on a cluster -> the work unit that it is of."""
+    return {
+        resource_name(manifest): unit.name
+        for unit in plan.units
+        if unit.executor == "kubernetes"
+        for manifest in unit.manifests
+    }
+
+
+def job_status(state: Mapping[str, Any] | None) -> Status:
+    """How a Job stood when its state was last read; None when it is not in the stack's state.
+
+    A Job that nothing waits for is only created by `up`: `pulumi refresh` reads what has become of it.
+    """
+    if state is None:
+        return "waiting"
+    if state.get("initErrors"):
+        return "failed"
+    outputs = cast(dict[str, Any], state.get("outputs") or {})
+    status = cast(dict[str, Any], outputs.get("status") or {})
+    for condition in _list(status.get("conditions")):
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return "finished" if condition["type"] == "Complete" else "failed"
+    return "running"
+
+
+def combined(statuses: Iterable[Status]) -> Status:
+    """The status of a unit of several jobs."""
+    found = set(statuses)
+    for status in ("failed", "running", "waiting"):
+        if status in found:
+            return status
+    return "finished"
+
+
+def on_cluster(plan: Plan, export: str | None) -> list[Trial]:
+    """The units of an experiment on a cluster, from the stack's state; None when there is no stack."""
+    state = _by_name(export, JOB_TYPE) if export is not None else {}
+    of_unit: dict[str, list[str]] = {}
+    for job, unit in jobs(plan).items():
+        of_unit.setdefault(unit, []).append(job)
+    return [
+        Trial(
+            name=name,
+            arguments=varying,
+            status=combined(job_status(state.get(job)) for job in of_unit[name]),
+            reasons=tuple(
+                str(reason) for job in of_unit[name] for reason in (state.get(job) or {}).get("initErrors") or ()
+            ),
+        )
+        for name, varying in rows(plan)
+    ]
+
+
 def runs(export: str) -> dict[str, Resource]:
     """Logical name -> resource of the work units in what `pulumi stack export` prints."""
+    return _by_name(export, RUN_TYPE)
+
+
+def _by_name(export: str, type: str) -> dict[str, Resource]:
     return {
         str(resource["urn"]).rsplit("::", 1)[-1]: resource
         for resource in resources(export)
         # One that waits for its deletion has been replaced already.
-        if resource.get("type") == RUN_TYPE and not resource.get("delete")
+        if resource.get("type") == type and not resource.get("delete")
     }
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xmgen.engine.trials import RUN_TYPE
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange
+from xmgen.review.resources import UNIT_TYPES
 from xmgen.templating import code_span
 
 ROWS = 50
@@ -67,9 +67,9 @@ def _unit_table(units: Sequence[UnitChange]) -> str:
 
 def _resource_list(resources: Sequence[ResourceChange]) -> str:
     """Every resource by name, but work units, which are listed already, by their number."""
-    counts = Counter(resource.change for resource in resources if resource.type == RUN_TYPE)
-    lines = [f"- {code_span(RUN_TYPE)}: {count} {change}" for change, count in counts.items()]
-    others = [resource for resource in resources if resource.type != RUN_TYPE]
+    counts = Counter((resource.type, resource.change) for resource in resources if resource.type in UNIT_TYPES)
+    lines = [f"- {code_span(type)}: {count} {change}" for (type, change), count in counts.items()]
+    others = [resource for resource in resources if resource.type not in UNIT_TYPES]
     for resource in others[:ROWS]:
         properties = ", ".join(code_span(name) for name in resource.properties)
         which = f" ({properties})" if properties else ""

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
-from xmgen.engine.trials import RUN_TYPE
-from xmgen.plan import Plan, Value
+from xmgen import gke
+from xmgen.engine.trials import JOB_TYPE, RUN_TYPE
+from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
+from xmgen.plan import Cluster, Manifest, Plan, Value
 
 EXECUTABLE_TYPE = "xmgen:local:Executable"
+CLUSTER_TYPE = "gcp:container/cluster:Cluster"
+POOL_TYPE = "gcp:container/nodePool:NodePool"
+IMAGE_TYPE = "docker-build:index:Image"
+
+UNIT_TYPES = (RUN_TYPE, JOB_TYPE)
+"""What work units become."""
+
+_OBJECT_TYPES = {
+    "PersistentVolumeClaim": "kubernetes:core/v1:PersistentVolumeClaim",
+    "PriorityClass": "kubernetes:scheduling.k8s.io/v1:PriorityClass",
+    "Role": "kubernetes:rbac.authorization.k8s.io/v1:Role",
+    "RoleBinding": "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
+    "Service": "kubernetes:core/v1:Service",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +43,63 @@ class Resource:
 
 
 def resources(plan: Plan) -> list[Resource]:
-    """In the order in which Pulumi can create them; within a step, in the experiment's."""
+    """In the order in which Pulumi can create them; within a step, in the experiment's.
+
+    Of a stack on a cluster those that an experiment decides about: neither network nor accounts.
+    """
     result = [
         Resource(EXECUTABLE_TYPE, executable.name, 1, (), {**executable.inputs, "Dockerfile": executable.dockerfile})
         for executable in plan.executables
     ]
+    if plan.cluster is not None:
+        result += _cluster(plan, plan.cluster)
     steps: dict[str, int] = {}
+    first = 2 if plan.cluster is None else 1 + max((resource.step for resource in result), default=1)
     for unit in plan.units:
-        # A unit waits for its executables, which are all of step 1.
-        steps[unit.name] = 1 + max((steps[name] for name in unit.depends_on), default=1)
-        result.append(Resource(RUN_TYPE, unit.name, steps[unit.name], unit.depends_on, unit.manifests[0]))
+        # A unit waits for its executables, or for the cluster and its images.
+        steps[unit.name] = max((1 + steps[name] for name in unit.depends_on), default=first)
+        for manifest in unit.manifests:
+            name, inputs = unit.name, manifest
+            if unit.executor == "kubernetes":
+                name, inputs = resource_name(manifest), job_inputs(manifest)
+            type = JOB_TYPE if unit.executor == "kubernetes" else RUN_TYPE
+            result.append(Resource(type, name, steps[unit.name], unit.depends_on, inputs))
     return sorted(result, key=lambda resource: resource.step)
+
+
+def _cluster(plan: Plan, cluster: Cluster) -> list[Resource]:
+    result: list[Resource] = []
+    if cluster.kind == "own":
+        inputs: Manifest = {"location": cluster.location, "machineType": cluster.system_machine_type}
+        result.append(Resource(CLUSTER_TYPE, plan.experiment.stack, 1, (), inputs))
+    for pool in cluster.pools:
+        # As the program has it; what is only the program's own is no reason to tell a reviewer of a change.
+        arguments = cast(Manifest, gke.pool_arguments(pool))
+        needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
+        result.append(Resource(POOL_TYPE, pool.name, 1 + len(needs), needs, arguments))
+    for image in plan.images:
+        fields = {key: value for key, value in asdict(image).items() if key not in ("name", "files")}
+        inputs = cast(Manifest, {**fields, **image.files})
+        result.append(Resource(IMAGE_TYPE, image.name, 1, (), inputs))
+    for each in plan.objects:
+        metadata = cast(dict[str, Any], each["metadata"])
+        result.append(Resource(_OBJECT_TYPES[str(each["kind"])], str(metadata["name"]), 3, (), each))
+    return result
+
+
+def job_inputs(manifest: Manifest) -> Manifest:
+    """A Job, flat enough that the names of what differs say something. Its own name, a hash of it all, is left out."""
+    job: dict[str, Any] = json.loads(json.dumps(manifest).replace(job_name(manifest), "<name>"))
+    template = job["spec"]["template"]
+    pod: dict[str, Any] = dict(template["spec"])
+    [container] = pod.pop("containers")
+    rest = {key: value for key, value in job["spec"].items() if key != "template"}
+    annotations: dict[str, Any] = job["metadata"]["annotations"]
+    return {
+        **rest,
+        **pod,
+        **{key: value for key, value in container.items() if key != "name"},
+        "labels": template["metadata"]["labels"],
+        "after": annotations.get(AFTER_ANNOTATION),
+        "awaited": "pulumi.com/skipAwait" not in annotations,
+    }
