@@ -31,8 +31,18 @@ class _Program(click.Group):
 
             print_error(error)
             ctx.exit(error.exit_code)
-        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError, KeyboardInterrupt):
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(130)
+        except OSError as error:
+            # A disk that is full, a folder that may not be written: the machine's state, which only its user can mend.
+            if os.environ.get("XMGEN_DEBUG"):
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            click.echo(f"error: {place}{error.strerror or error}", err=True)
+            ctx.exit(1)
         except Exception as error:
             if os.environ.get("XMGEN_DEBUG"):
                 raise

@@ -239,6 +239,32 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
     assert sorted(user.marks()) == ["1", "2", "2", "3"]
 
 
+def test_when_nobody_reads_any_more_it_ends_in_order(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    hold = user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    read_finished(process, 1)
+    assert process.stdout is not None
+    process.stdout.close()
+    until(lambda: len(user.marks()) == 3, "all trials have begun")
+    process.wait(timeout=60)
+    assert user.trials() == []
+    hold.unlink()
+    # Nothing was killed, so there is nothing to clear up.
+    assert user.events("up", "rates")[0]["event"] == "operation"
+    assert user.errors == ""
+    assert sorted(user.marks()) == ["1", "2", "2", "3"]
+
+
+def test_inputs_that_the_provider_refuses_are_reported_with_their_unit(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    manifest = user.root / "stacks" / "rates" / "manifests" / "local.yaml"
+    manifest.write_text(manifest.read_text().replace("- --rate=2", "- 5"))
+    text = user.run("up", "rates", "--runner", "process", code=1)
+    assert "must be a text without NUL characters" in text
+    assert user.events("up", "rates", code=1)[-1]["units"][1]["status"] == "failed"
+
+
 def test_after_a_kill_the_next_up_needs_nobody(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     hold = user.hold(2)

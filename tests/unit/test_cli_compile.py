@@ -284,3 +284,16 @@ def test_a_check_runs_nothing_that_is_not_in_the_project(project: Path) -> None:
     lock.write_text(lock.read_text().replace(SOURCE, "../launcher.py"))
     assert "'../launcher.py' lies outside the project" in run("check", code=1).stderr
     assert not (project / "ran").exists()
+
+
+def test_ctrl_c_is_no_error_of_the_scripts(project: Path) -> None:
+    (project / "launcher.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    assert run("compile", "launcher.py", code=130).stderr == "Interrupted.\n"
+
+
+def test_what_the_machine_refuses_is_an_error_and_no_defect(project: Path) -> None:
+    run("compile", SOURCE)
+    shutil.rmtree(project / "stacks" / "first" / "manifests")
+    (project / "stacks" / "first" / "manifests" / "local.yaml").mkdir(parents=True)
+    done = run("inspect", "first", "--manifests", code=1)
+    assert done.stderr.endswith("stacks/first/manifests/local.yaml: Is a directory\n")

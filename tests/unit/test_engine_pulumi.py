@@ -189,3 +189,18 @@ def test_ctrl_c_reaches_the_engine_once_and_is_waited_for(project: Project) -> N
     assert notes == ["stopping"]
     assert operation.interrupted
     assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_an_engine_of_which_nobody_hears_any_more_ends_in_order(project: Project) -> None:
+    text = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: sys.exit(print('{\"sequence\": 2}', flush=True)))\n"
+        "print('{\"sequence\": 1}', flush=True)\n"
+        "while True: time.sleep(0.01)"
+    )
+    operation = Pulumi(project=project, executable=program(project.root, text)).start("up")
+    with pytest.raises(BrokenPipeError), operation:
+        next(iter(operation))
+        raise BrokenPipeError
+    assert operation.interrupted
+    assert operation.wait() == 0

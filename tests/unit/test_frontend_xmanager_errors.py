@@ -155,6 +155,10 @@ def test_what_led_to_an_exception_is_shown_too(tmp_path: Path) -> None:
             Problem("the launch script ended itself: no data here", "launcher.py:2"),
         ),
         (
+            "raise BaseException('on purpose')",
+            Problem("the launch script raised BaseException: on purpose", "launcher.py:2"),
+        ),
+        (
             "import no_such_module",
             Problem("the launch script raised ModuleNotFoundError: No module named 'no_such_module'", "launcher.py:2"),
         ),

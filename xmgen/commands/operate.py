@@ -152,7 +152,7 @@ def _operate(work: Session, arguments: list[str], progress: Progress, options: O
     operation = work.pulumi.start(*arguments)
     with display(progress, json=options.json, logs=options.logs) as screen:
         stopping = "Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it."
-        with cli.forwarded_signals(operation, lambda: screen.note(stopping)):
+        with cli.forwarded_signals(operation, lambda: screen.note(stopping)), operation:
             for event in operation:
                 if (change := progress.apply(event)) is not None:
                     screen.show(change)
@@ -166,11 +166,17 @@ def _operate(work: Session, arguments: list[str], progress: Progress, options: O
 
 
 def _settle(progress: Progress) -> None:
-    """Nothing runs here once the operation has ended: what was running was stopped. On a cluster it goes on."""
+    """Nothing runs here once the operation has ended: what was running was stopped, and what was refused never began.
+    On a cluster it goes on.
+    """
     on_cluster = set(progress.jobs.values())
     for name, unit in progress.units.items():
+        said = tuple(each.text for each in progress.messages if each.unit == name and each.severity == "error")
         if unit.status == "running" and name not in on_cluster:
             progress.units[name] = replace(unit, status="stopped")
+        elif unit.status == "waiting" and said:
+            # A provider that refuses the inputs is no failed operation: the engine reports the error alone.
+            progress.units[name] = replace(unit, status="failed", reasons=said)
 
 
 def _print_steps(progress: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from xmgen import init as initialise
@@ -26,7 +27,7 @@ def init(folder: Path, *, json: bool) -> None:
         output.say(f"{path} is there already")
     for path in done.kept:
         output.say(f"kept {path}, which differs from what xmgen would write", style="yellow")
-    where = "" if done.root == Path.cwd() else f"cd {done.root}; "
+    where = "" if done.root == Path.cwd() else f"cd {shlex.quote(str(done.root))}; "
     output.say(f"Next: `{where}xmgen up first/experiment.yaml` compiles and runs the first experiment.")
 
 

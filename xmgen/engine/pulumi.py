@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from xmgen.errors import OperationError, Problem
 from xmgen.project import TOOLS, Project
@@ -82,6 +83,9 @@ class Pulumi:
 class Operation:
     """A running `pulumi up`, `preview` or `destroy`. Iterate over it for its events, then `wait` for its exit code.
 
+    As a context it ends in order whatever happens inside: with nobody to read what it says it would be killed in the
+    midst of its work when it says the next thing.
+
     It has a process group of its own, so that Ctrl-C in a terminal reaches it once, through `interrupt`: the engine
     takes a second signal as the order to abandon what is in flight.
     """
@@ -105,6 +109,19 @@ class Operation:
         # Read beside the events: a full pipe would stop the engine.
         self._stderr = threading.Thread(target=self._collect, daemon=True)
         self._stderr.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        self.interrupt()
+        for _ in self:
+            pass
+        self.wait()
 
     def __iter__(self) -> Iterator[Event]:
         assert self._process.stdout is not None  # noqa: S101 (for the type checker)

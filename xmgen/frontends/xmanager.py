@@ -7,7 +7,6 @@ would run it. Nothing of it stays behind, and what it prints goes to stderr.
 from __future__ import annotations
 
 import ast
-import asyncio
 import contextlib
 import inspect
 import os
@@ -115,7 +114,9 @@ def _errors(recorded: Recording, script: Path, place: str) -> Generator[None]:
         # `sys.exit(main())` and `sys.exit(0)` end a program that went well.
         if error.code:
             raise _with_noted(recorded, script_errors.raised(error, script, place)) from error
-    except (Exception, asyncio.CancelledError) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _with_noted(recorded, script_errors.raised(error, script, place)) from error
 
 
