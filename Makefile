@@ -9,6 +9,7 @@ BIN := .venv/bin
 KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
 GCP_SDK := .tools/gcp-sdk/.stamp
 UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
+AIPLATFORM := .tools/aiplatform/.google-cloud-aiplatform-2.7.0
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +20,7 @@ quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on 
 	@echo
 	@echo "Remove it with: $(BIN)/xmgen destroy quickstart"
 
-test: .venv/.test $(UPSTREAM) $(GCP_SDK) ## set up what the tests need and run them all
+test: .venv/.test $(UPSTREAM) $(GCP_SDK) $(AIPLATFORM) ## set up what the tests need and run them all
 	@$(BIN)/python tools/run_tests.py
 
 lint: .venv/.test ## style and types
@@ -66,6 +67,13 @@ $(KUBERNETES:%=.tools/bin/%): .tools/bin/%: tools/kubernetes/go.mod tools/kubern
 $(UPSTREAM):
 	@rm -rf .tools/upstream
 	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target .tools/upstream $(subst .tools/upstream/.xmanager-,xmanager==,$@)
+	@touch $@
+
+# Vertex AI's own messages, by which the tests read what is sent. Without its dependencies: only the messages are used.
+$(AIPLATFORM):
+	@rm -rf .tools/aiplatform
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target .tools/aiplatform \
+	    $(subst .tools/aiplatform/.google-cloud-aiplatform-,google-cloud-aiplatform==,$@) proto-plus==1.29.0
 	@touch $@
 
 # The SDKs of programs on Google Cloud, apart from our own environment: the engine would ask for the plugin of every SDK

@@ -15,7 +15,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
-from xmgen.provider import executable, run, wire
+from xmgen.provider import custom_job, executable, run, wire
 from xmgen.provider.__main__ import project_root
 from xmgen.provider.attempt import undisturbed
 from xmgen.provider.resource import Difference
@@ -63,7 +63,10 @@ def test_it_takes_secrets_and_previews(tmp_path: Path):
 def test_the_schema_has_the_resources_with_what_they_take_and_give(tmp_path: Path):
     schema = json.loads(ask(tmp_path, lambda stub: stub.GetSchema(pb.GetSchemaRequest())).schema)
     resources = schema["resources"]
-    assert sorted(resources) == ["xmgen:index:Code", "xmgen:local:Executable", "xmgen:local:Run"]
+    local = ["xmgen:local:Executable", "xmgen:local:Run"]
+    assert sorted(resources) == ["xmgen:index:Code", *local, "xmgen:vertex:CustomJob"]
+    assert tuple(resources["xmgen:vertex:CustomJob"]["inputProperties"]) == custom_job.INPUTS
+    assert tuple(resources["xmgen:vertex:CustomJob"]["properties"]) == custom_job.OUTPUTS
     assert tuple(resources["xmgen:local:Executable"]["inputProperties"]) == executable.INPUTS
     assert tuple(resources["xmgen:local:Run"]["properties"]) == run.OUTPUTS
     assert schema["version"] == ask(tmp_path, lambda stub: stub.GetPluginInfo(empty_pb2.Empty())).version

@@ -1,8 +1,8 @@
 """Fault injection, for tests only: dies at a chosen point of a run.
 
 `XMGEN_FAULT=<point>:<who>` with a point of `before_start` (the attempt is in the journal, nothing started), `running`
-(a job has written its first output) or `after_end` (the attempt's end is in the journal, Pulumi not told), and who of
-`engine`, `provider` or `both`, is killed with SIGKILL.
+(a job has written its first output), `after_end` (the attempt's end is in the journal, Pulumi not told) or `submitted`
+(Vertex AI has accepted a job, Pulumi not told), and who of `engine`, `provider` or `both`, is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import time
 from typing import Literal
 
-Point = Literal["before_start", "running", "after_end"]
+Point = Literal["before_start", "running", "after_end", "submitted"]
 
 
 def at(point: Point) -> None:

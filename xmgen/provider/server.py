@@ -148,6 +148,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def _configure(self, configured: settings.Settings) -> None:
         # Imported here for the sake of those who only want the schema or the version.
         from xmgen.provider.code_resource import CodeResource
+        from xmgen.provider.custom_job import CustomJobResource
         from xmgen.provider.executable import ExecutableResource
         from xmgen.provider.run import RunResource
 
@@ -155,6 +156,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             "xmgen:index:Code": CodeResource(self._root),
             "xmgen:local:Executable": ExecutableResource(self._root, configured, self._images),
             "xmgen:local:Run": RunResource(self._root, configured, Runs(self._root, configured, self._images)),
+            "xmgen:vertex:CustomJob": CustomJobResource(configured),
         }
 
     def log(self, urn: str) -> EngineLog:

@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
+from urllib.parse import urlsplit
 
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
 
 Runner = Literal["process", "container"]
+ENDPOINT_VARIABLE = "XMGEN_VERTEX_ENDPOINT"
+"""Stands in for the setting `vertexEndpoint`."""
 RUNNERS = ("auto", "process", "container")
 
 _PULUMIS_OWN = frozenset(
@@ -22,12 +25,22 @@ _PULUMIS_OWN = frozenset(
 class Settings:
     """runner: where executables run. gpus: number of GPU slots; None to ask the driver.
     cpus: CPUs to hand out; None for those this process may use. keep_outputs: whether `destroy` keeps outputs.
+
+    Of Vertex AI: credentials (a key, or the path of its file), access_token and impersonate_service_account mean what
+    they mean to pulumi-gcp. vertex_endpoint: instead of the region's own. vertex_concurrency: requests at a time.
+    vertex_poll_seconds: how often a job that is waited for is asked for its state.
     """
 
     runner: Literal["auto", "process", "container"] = "auto"
     gpus: int | None = None
     cpus: float | None = None
     keep_outputs: bool = True
+    credentials: str = ""
+    access_token: str = ""
+    impersonate_service_account: str = ""
+    vertex_endpoint: str = ""
+    vertex_concurrency: int = 16
+    vertex_poll_seconds: float = 15
 
     @property
     def cpu_slots(self) -> float:
@@ -69,12 +82,44 @@ def _flag(value: Value) -> bool:
     return value == "true"
 
 
+def _text(value: Value) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("a text")
+    return value
+
+
+def _positive(value: Value) -> int:
+    number = _count(value)
+    if number == 0:
+        raise ValueError("a whole number, 1 or more")
+    return number
+
+
+def _endpoint(value: Value) -> str:
+    """Access tokens are sent there: only over TLS, or to this machine."""
+    address = urlsplit(_text(value))
+    if not address.hostname or address.scheme not in ("https", "http"):
+        raise ValueError("an address")
+    if address.scheme == "http" and address.hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise ValueError("https")
+    return _text(value)
+
+
 _KEYS: dict[str, tuple[str, Callable[[Value], object], str]] = {
     "runner": ("runner", _choice, f"one of {', '.join(RUNNERS)}"),
     "gpus": ("gpus", _count, "a whole number, 0 or more"),
     "cpus": ("cpus", _number, "a number above 0"),
     "keepOutputs": ("keep_outputs", _flag, "true or false"),
+    "credentials": ("credentials", _text, "a service account's key, or the path of its file"),
+    "accessToken": ("access_token", _text, "a text"),
+    "impersonateServiceAccount": ("impersonate_service_account", _text, "the address of a service account"),
+    "vertexEndpoint": ("vertex_endpoint", _endpoint, "an https address (http on this machine only)"),
+    "vertexConcurrency": ("vertex_concurrency", _positive, "a whole number, 1 or more"),
+    "vertexPollSeconds": ("vertex_poll_seconds", _number, "a number above 0"),
 }
+
+
+_SECRET = ("credentials", "accessToken")
 
 
 def read(values: Properties) -> tuple[Settings, dict[str, Problem]]:
@@ -92,5 +137,11 @@ def read(values: Properties) -> tuple[Settings, dict[str, Problem]]:
             known[name] = convert(value)
         except (ValueError, TypeError):
             hint = did_you_mean(str(value), RUNNERS) if key == "runner" else ""
-            problems[key] = Problem(f"xmgen:{key} must be {expected}, not {value!r}", hint=hint)
+            shown = "" if key in _SECRET else f", not {value!r}"
+            problems[key] = Problem(f"xmgen:{key} must be {expected}{shown}", hint=hint)
+    if "vertex_endpoint" not in known and (address := os.environ.get(ENDPOINT_VARIABLE)):
+        try:
+            known["vertex_endpoint"] = _endpoint(address)
+        except ValueError:
+            problems["vertexEndpoint"] = Problem(f"{ENDPOINT_VARIABLE} must be {_KEYS['vertexEndpoint'][2]}")
     return Settings(**known), problems  # pyright: ignore[reportArgumentType] — converted above, by name

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.vertex import protos
+from tests.vertex.job_service import JobService
+from tests.vertex.project import Vertex
+
+
+@pytest.fixture
+def service() -> Iterator[JobService]:
+    if not protos.FOLDER.is_dir():
+        pytest.skip("there are no messages of Vertex AI; `make test` unpacks them")
+    with JobService() as service:
+        yield service
+
+
+@pytest.fixture
+def vertex(tmp_path: Path, service: JobService) -> Iterator[Vertex]:
+    project = Vertex.of(tmp_path, service)
+    yield project
+    project.close()

@@ -1,0 +1,289 @@
+"""`xmgen:vertex:CustomJob`: one work unit on Vertex AI.
+
+A CustomJob has neither an update nor a name of our choosing: every change replaces it, and what says that a job is ours
+is a label, see `custom_job_api`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import cast
+
+from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
+from xmgen.provider import custom_job_rules, custom_job_shape, faults
+from xmgen.provider.custom_job_api import LABEL, Job, JobService, Place, submission
+from xmgen.provider.resource import Difference, Request, State, differences
+from xmgen.provider.settings import Settings
+from xmgen.provider.wire import UNKNOWN, Properties, Value, masked, plain, secrets
+
+BODY = tuple(custom_job_shape.CUSTOM_JOB.fields)
+INPUTS = (*BODY, "project", "region", "wait", "after")
+OUTPUTS = ("name", "state", "createTime", "startTime", "endTime", "error", "consoleUrl", "logUrl", "webAccessUris")
+
+SUCCEEDED = "JOB_STATE_SUCCEEDED"
+ENDED = frozenset(
+    {
+        SUCCEEDED,
+        "JOB_STATE_FAILED",
+        "JOB_STATE_CANCELLED",
+        "JOB_STATE_EXPIRED",
+        "JOB_STATE_PARTIALLY_SUCCEEDED",
+    }
+)
+LOST = "LOST"
+"""Our own: the job ran when it was last seen, and the API no longer knows it."""
+
+_NAME = re.compile(r"projects/[^/]+/locations/([^/]+)/customJobs/[^/]+")
+_PLACES = {"project": r"[a-z0-9][a-z0-9.:-]*", "region": r"[a-z]+-[a-z]+\d+"}
+
+
+class CustomJobResource:
+    """Nothing is asked of Google Cloud before a job is to be created, read or deleted."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._service = JobService(settings)
+
+    async def check(self, request: Request, news: Properties, olds: Properties | None) -> dict[str, Problem]:
+        inputs = cast("Properties", plain(news))
+        problems = {
+            key: Problem(f"unknown field {key!r}", hint=did_you_mean(key, INPUTS))
+            for key in inputs
+            if key not in INPUTS
+        }
+        for key, pattern in _PLACES.items():
+            value = inputs.get(key)
+            if not isinstance(value, str) or not value:
+                problems[key] = Problem("is missing", hint=f"pulumi config set gcp:{key}")
+            elif UNKNOWN not in value and not re.fullmatch(pattern, value):
+                problems[key] = Problem(f"{value!r} is no {key} of Google Cloud")
+        if inputs.get("wait") not in (None, True, False, UNKNOWN):
+            problems["wait"] = Problem("must be true or false")
+        if not isinstance(inputs.get("after") or {}, dict | str):
+            problems["after"] = Problem("must be a mapping of resources' names to jobs' names")
+        problems |= custom_job_shape.malformed(_body(inputs))
+        if not problems:
+            problems = custom_job_rules.broken(_body(inputs))
+        hidden = tuple(secrets(news))
+        return {
+            path: Problem(masked(problem.message, hidden), problem.where, masked(problem.hint, hidden))
+            for path, problem in problems.items()
+        }
+
+    async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
+        before, after = _meaning(olds), _meaning(news)
+        changes = differences(before, after)
+        replaces = frozenset(path for path in changes if path != "wait")
+        if not replaces and _to_be_run_again(state, waited=bool(after.get("wait"))):
+            return Difference(changes={"state": "update"}, replaces=frozenset({"state"}), of_outputs=True)
+        return Difference(changes=changes, replaces=replaces)
+
+    async def create(self, request: Request, news: Properties) -> State:
+        if request.preview:
+            return State(id="", outputs=dict.fromkeys(OUTPUTS, UNKNOWN))
+        inputs = cast("Properties", plain(news))
+        body, place = _body(inputs), Place(str(inputs["project"]), str(inputs["region"]))
+        label = submission(request.urn.text, place, body)
+        job, stopped = await self._service.submit(place, body, label)
+        faults.at("submitted")
+        state = State(id=str(job["name"]), outputs=_outputs(job, place, frozenset(secrets(news))))
+        if stopped:
+            return _still_running(state, "Pulumi was stopped") if inputs.get("wait") else state
+        if not inputs.get("wait"):
+            return state
+        await request.log.info(f"{_word(state.outputs['state'])}: {state.outputs['consoleUrl']}")
+        return await self._followed(request, news, state, place)
+
+    async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
+        matched = _NAME.fullmatch(id)
+        if matched is None:
+            raise OperationError(
+                Problem(f"{id!r} is no CustomJob", hint="projects/<project>/locations/<region>/customJobs/<number>")
+            )
+        job = await self._service.get(id)
+        imported = not state
+        if job is not None:
+            found = _imported(id, job) if imported else inputs
+            return State(id=id, outputs=_outputs(job, _place(found, id), frozenset(secrets(inputs))), inputs=found)
+        if imported:
+            return None
+        if state.get("state") in ENDED:
+            # The record may go; what it says does not change any more.
+            return State(id=id, outputs=state, inputs=inputs)
+        await request.log.warning(
+            f"lost: it was {_word(state.get('state'))} when last seen, and Vertex AI no longer knows it. "
+            "The next `pulumi up` submits it again"
+        )
+        return None
+
+    async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:
+        """Nothing of a job can be changed; here the wait for it goes on, or begins."""
+        if request.preview:
+            return State(id=id, outputs=state)
+        known = State(id=id, outputs=state)
+        place = _place(cast("Properties", plain(news)), id)
+        if not news.get("wait"):
+            job = await self._service.get(id)
+            return State(id=id, outputs=_outputs(job, place, frozenset(secrets(news)))) if job else known
+        return await self._followed(request, news, known, place)
+
+    async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
+        job = await self._service.get(id)
+        while job is not None and job.get("state") not in ENDED:
+            if job.get("state") != "JOB_STATE_CANCELLING":
+                await request.log.status("cancelling")
+                await self._service.cancel(id)
+            await self._pause()
+            job = await self._service.get(id)
+        if job is None:
+            return
+        operation = await self._service.delete(id)
+        while operation is not None and not operation.get("done") and operation.get("name"):
+            await self._pause()
+            operation = await self._service.get(str(operation["name"]))
+        if operation is not None and operation.get("error"):
+            message = operation["error"].get("message")
+            raise OperationError(Problem(f"Vertex AI cannot delete the job: {message}"))
+
+    async def _followed(self, request: Request, news: Properties, state: State, place: Place) -> State:
+        """The state at the job's end. However the wait for it ends, the job is in the state, and runs on."""
+        seen: list[State] = [state]
+        hidden = frozenset(secrets(news))
+
+        async def follow() -> None:
+            while True:
+                job = await self._service.get(state.id)
+                if job is None:
+                    seen.append(State(id=state.id, outputs={**seen[-1].outputs, "state": LOST}))
+                    return
+                outputs = _outputs(job, place, hidden)
+                if outputs["state"] != seen[-1].outputs.get("state"):
+                    await request.log.info(_word(outputs["state"]))
+                seen.append(State(id=state.id, outputs=outputs))
+                if outputs["state"] in ENDED:
+                    return
+                await request.log.status(_word(outputs["state"]))
+                await self._pause()
+
+        known = state.outputs.get("state")
+        if known not in ENDED:
+            try:
+                await asyncio.wait_for(follow(), request.timeout)
+            except TimeoutError:
+                return _still_running(seen[-1], f"{request.timeout:g} s are over")
+            except asyncio.CancelledError:
+                return _still_running(seen[-1], "Pulumi was stopped")
+            except XmgenError as error:
+                return _still_running(seen[-1], str(error))
+        return _judged(seen[-1])
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self._settings.vertex_poll_seconds)
+
+
+def _body(inputs: Properties) -> Properties:
+    """The request's body."""
+    return {key: inputs[key] for key in BODY if key in inputs}
+
+
+def _place(inputs: Properties, name: str) -> Place:
+    _, project, _, region, *_ = name.split("/")
+    return Place(str(inputs.get("project") or project), str(inputs.get("region") or region))
+
+
+def _to_be_run_again(state: Properties, *, waited: bool) -> bool:
+    """A job that failed is run again where somebody waits for its success; one that is lost always."""
+    known = state.get("state")
+    return known == LOST or (waited and known in ENDED and known != SUCCEEDED)
+
+
+def _outputs(job: Job, place: Place, hidden: frozenset[str]) -> Properties:
+    """hidden: secrets, which a job may print before it fails."""
+    error = cast("Properties", job.get("error") or {})
+    shells = cast("Properties", job.get("webAccessUris") or {})
+    number = str(job["name"]).rpartition("/")[2]
+    console = "https://console.cloud.google.com"
+    return {
+        "name": str(job["name"]),
+        "state": str(job.get("state", "JOB_STATE_UNSPECIFIED")),
+        "createTime": str(job.get("createTime", "")),
+        "startTime": str(job.get("startTime", "")),
+        "endTime": str(job.get("endTime", "")),
+        "error": masked(str(error.get("message", "")), hidden),
+        "consoleUrl": f"{console}/vertex-ai/locations/{place.region}/training/{number}?project={place.project}",
+        "logUrl": f"{console}/logs/query;query=resource.labels.job_id%3D%22{number}%22?project={place.project}",
+        "webAccessUris": shells,
+    }
+
+
+def _judged(state: State) -> State:
+    """With the reasons why it failed, if it did."""
+    outputs = state.outputs
+    if outputs["state"] == SUCCEEDED:
+        return state
+    if outputs["state"] == LOST:
+        reason = "lost: it ran when last seen, and Vertex AI no longer knows it"
+    else:
+        reason = _word(outputs["state"])
+        if outputs["error"]:
+            reason = f"{reason}: {outputs['error']}"
+    reasons = (f"{reason}\n  {outputs['consoleUrl']}\n  logs: {outputs['logUrl']}",)
+    return State(id=state.id, outputs=outputs, reasons=reasons)
+
+
+def _still_running(state: State, why: str) -> State:
+    reason = f"not waited for to the end: {why}. The job goes on, and the next `pulumi up` waits for it"
+    return State(id=state.id, outputs=state.outputs, reasons=(f"{reason}\n  {state.outputs['consoleUrl']}",))
+
+
+def _word(state: Value) -> str:
+    """`JOB_STATE_RUNNING` -> `running`."""
+    return str(state).removeprefix("JOB_STATE_").lower().replace("_", " ")
+
+
+def _imported(name: str, job: Job) -> Properties:
+    """The inputs that would have made the job."""
+    labels = {key: value for key, value in cast("Properties", job.get("labels") or {}).items() if key != LABEL}
+    _, project, _, region, *_ = name.split("/")
+    body: Properties = {key: job[key] for key in BODY if key in job and key != "labels"}
+    if labels:
+        body["labels"] = labels
+    return {**cast("Properties", _normal(custom_job_shape.CUSTOM_JOB, body)), "project": project, "region": region}
+
+
+def _meaning(values: Properties) -> Properties:
+    """The inputs without what means nothing: an import has the API's own defaults, a program leaves them out."""
+    inputs = cast("Properties", plain(values))
+    meaning = {**inputs, **cast("Properties", _normal(custom_job_shape.CUSTOM_JOB, _body(inputs)) or {})}
+    return {key: value for key, value in meaning.items() if value not in (None, False, [], {})}
+
+
+_DEFAULTS: dict[str, tuple[Value, ...]] = {
+    "strategy": ("STANDARD", "ON_DEMAND", "STRATEGY_UNSPECIFIED"),
+    "timeout": ("604800s",),
+    "bootDiskType": ("pd-ssd",),
+    "bootDiskSizeGb": (100,),
+}
+"""What the API assumes where a field is left out."""
+
+
+def _normal(shape: custom_job_shape.Shape, value: Value) -> Value:
+    """The value as a program would write it; None for one that says nothing."""
+    match shape:
+        case custom_job_shape.Message() if isinstance(value, dict):
+            result: Properties = {}
+            for key, item in value.items():
+                normal = _normal(shape.fields[key], item) if key in shape.fields else item
+                if normal is not None and normal not in _DEFAULTS.get(key, ()):
+                    result[key] = normal
+            return result or None
+        case custom_job_shape.Many() if isinstance(value, list):
+            # An empty worker pool keeps its place.
+            return [{} if (normal := _normal(shape.of, item)) is None else normal for item in value] or None
+        case custom_job_shape.Whole() if isinstance(value, str) and value.lstrip("-").isdecimal():
+            return int(value) or None
+        case custom_job_shape.Text():
+            return value
+        case _:
+            return value or None

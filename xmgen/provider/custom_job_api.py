@@ -1,0 +1,223 @@
+"""Vertex AI's JobService over REST: what is sent is what the manifests hold.
+
+https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.customJobs
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+import urllib.parse
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from xmgen.errors import OperationError, Problem
+from xmgen.provider.attempt import undisturbed
+from xmgen.provider.settings import Settings
+from xmgen.provider.wire import Properties
+
+LABEL = "xmgen_submission"
+"""On every job: what it was submitted for. By it a job is found whose creation Pulumi was never told of."""
+
+ATTEMPTS = 8
+_FIRST_DELAY, _LONGEST_DELAY = 1.0, 32.0
+_TIMEOUT = (10.0, 60.0)
+"""Seconds to connect, and without an answer."""
+_TRANSIENT = frozenset({429, 502, 503, 504})
+
+T = TypeVar("T")
+Job = dict[str, Any]
+"""A CustomJob as the API answers it."""
+
+
+class Refused(OperationError):
+    """The API's own error. status: of HTTP."""
+
+    def __init__(self, status: int, problem: Problem) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+@dataclass(slots=True)
+class _Transient(Exception):
+    """May go better next time. after: seconds that the API asks to wait."""
+
+    why: str
+    after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    project: str
+    region: str
+
+    @property
+    def parent(self) -> str:
+        return f"projects/{self.project}/locations/{self.region}"
+
+
+def submission(urn: str, place: Place, body: Properties) -> str:
+    """The label's value: the same for the same job of the same resource, whoever asks and how often."""
+    content = json.dumps([urn, place.parent, body], sort_keys=True)
+    return f"x{hashlib.sha256(content.encode()).hexdigest()[:40]}"
+
+
+def region_of(name: str) -> str:
+    """Of a resource name `projects/…/locations/<region>/…`."""
+    return name.split("/")[3]
+
+
+class JobService:
+    """At most `settings.vertex_concurrency` requests at a time. Requests that may go better are tried again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._slots = asyncio.Semaphore(settings.vertex_concurrency)
+        self._http: _Http | None = None
+
+    async def submit(self, place: Place, body: Properties, label: str) -> tuple[Job, bool]:
+        """The job, submitted once however often it takes; and whether we were cancelled meanwhile.
+
+        An answer that is lost says nothing about the job: before every attempt, also the first, which may follow
+        upon a crash, it is looked for. An attempt that has begun is not cancelled: its job must get into the state.
+        """
+        labels: Properties = {**cast("Properties", body.get("labels") or {}), LABEL: label}
+        labelled: Properties = {**body, "labels": labels}
+
+        async def attempt() -> Job:
+            return await self._find(place, label) or await self._once("POST", f"{place.parent}/customJobs", labelled)
+
+        return await _trying(lambda: _to_the_end(attempt()))
+
+    async def get(self, name: str) -> Job | None:
+        """None when there is no such job."""
+        return await self._unless_gone("GET", name)
+
+    async def cancel(self, name: str) -> None:
+        """Asks for it. A job that has ended, or is gone, need not be cancelled."""
+        try:
+            await _trying(lambda: self._once("POST", f"{name}:cancel", {}))
+        except Refused as error:
+            # 400: the job has ended meanwhile.
+            if error.status not in (400, 404):
+                raise
+
+    async def delete(self, name: str) -> Job | None:
+        """The operation that deletes the job; None when there is no such job."""
+        return await self._unless_gone("DELETE", name)
+
+    async def _unless_gone(self, method: str, name: str) -> Job | None:
+        try:
+            return await _trying(lambda: self._once(method, name))
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def _find(self, place: Place, label: str) -> Job | None:
+        query = urllib.parse.urlencode({"filter": f"labels.{LABEL}={label}", "pageSize": 2})
+        answer = await self._once("GET", f"{place.parent}/customJobs?{query}")
+        found = cast("list[Job]", answer.get("customJobs", []))
+        return found[0] if found else None
+
+    async def _once(self, method: str, path: str, body: Properties | None = None) -> Job:
+        """One request. Raises _Transient, or Refused with what the API says."""
+        async with self._slots:
+            if self._http is None:
+                self._http = await asyncio.to_thread(_Http, self._settings)
+            return await asyncio.to_thread(self._http.send, method, self._url(path), body)
+
+    def _url(self, path: str) -> str:
+        endpoint = self._settings.vertex_endpoint or f"https://{region_of(path)}-aiplatform.googleapis.com"
+        return f"{endpoint.rstrip('/')}/v1/{path}"
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+    """The result even when cancelled meanwhile, and whether that was so."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await undisturbed(task), False
+    except asyncio.CancelledError:
+        if isinstance(task.exception(), _Transient):
+            raise
+        return task.result(), True
+
+
+async def _trying(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Tries again what may go better, after a growing and uneven while, so that many do not come back at once."""
+    delay = _FIRST_DELAY
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except _Transient as error:
+            await asyncio.sleep(max(error.after, delay * random.uniform(0.5, 1)))  # noqa: S311 — no secret
+            delay = min(delay * 2, _LONGEST_DELAY)
+    try:
+        return await attempt()
+    except _Transient as error:
+        raise OperationError(
+            Problem(
+                f"Vertex AI does not do it, asked {ATTEMPTS} times: {error.why}", hint="`pulumi up` goes on from here"
+            )
+        ) from None
+
+
+class _Http:
+    """Made on first use: its imports take longer than the provider's start may."""
+
+    def __init__(self, settings: Settings) -> None:
+        import requests
+        from requests.adapters import HTTPAdapter
+
+        from xmgen.provider.google_credentials import Authorization
+
+        self._authorization = Authorization(settings)
+        self._session = requests.Session()
+        self._session.auth = self._authorization
+        self._session.headers["User-Agent"] = "xmgen"
+        adapter = HTTPAdapter(pool_maxsize=settings.vertex_concurrency)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def send(self, method: str, url: str, body: Properties | None) -> Job:
+        response = self._send(method, url, body)
+        if response.status_code == 401:
+            self._authorization.forget_token()
+            response = self._send(method, url, body)
+        if response.status_code in _TRANSIENT:
+            raise _Transient(_message(response), _seconds(response.headers.get("Retry-After", "")))
+        if not response.ok:
+            message = f"Vertex AI answers {response.status_code}: {_message(response)}"
+            raise Refused(response.status_code, Problem(message))
+        return response.json() if response.content else {}
+
+    def _send(self, method: str, url: str, body: Properties | None) -> Any:
+        import requests
+
+        try:
+            return self._session.request(method, url, json=body, timeout=_TIMEOUT, allow_redirects=False)
+        except (requests.ConnectionError, requests.Timeout) as error:
+            raise _Transient(f"no answer from {urllib.parse.urlsplit(url).netloc} ({type(error).__name__})") from None
+        except requests.RequestException as error:
+            raise OperationError(Problem(f"Vertex AI cannot be asked: {error}")) from None
+
+
+def _message(response: Any) -> str:
+    """What the API's error says, with the fields that it is about."""
+    try:
+        error: dict[str, Any] = response.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        return str(response.text).strip().partition("\n")[0][:300] or str(response.reason)
+    lines = [str(error.get("message") or error.get("status") or response.reason)]
+    for detail in error.get("details", []):
+        for violation in detail.get("fieldViolations", []):
+            lines.append(f"{violation.get('field')}: {violation.get('description')}")
+    return "\n  ".join(lines)
+
+
+def _seconds(text: str) -> float:
+    """Of `Retry-After`, within reason; as a date it is not used."""
+    return min(float(text), 60.0) if text.isdecimal() else 0.0

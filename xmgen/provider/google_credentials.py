@@ -1,0 +1,90 @@
+"""Credentials for Google Cloud, found where pulumi-gcp finds them.
+
+https://www.pulumi.com/registry/packages/gcp/installation-configuration/ names the keys and variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any, cast
+
+import requests
+import requests.auth
+
+from xmgen.errors import OperationError, Problem
+from xmgen.provider.settings import Settings
+
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_KEYS = ("GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON")
+_LOGIN = "`gcloud auth application-default login`, or `pulumi config set --secret gcp:credentials` with a key"
+
+
+class Authorization(requests.auth.AuthBase):
+    """Adds the access token to a request, and gets another when it has expired. Safe among threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._credentials: Any = None
+        self._transport: Any = None
+
+    def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Raises OperationError when there are no credentials or they are refused."""
+        with self._lock:
+            if self._credentials is None:
+                self._credentials, self._transport = _load(self._settings)
+            from google.auth.exceptions import GoogleAuthError
+
+            try:
+                self._credentials.before_request(self._transport, r.method, r.url, r.headers)
+            except GoogleAuthError as error:
+                raise OperationError(
+                    Problem(f"Google Cloud gives no access token: {_first_line(error)}", hint=_LOGIN)
+                ) from None
+        return r
+
+    def forget_token(self) -> None:
+        """The API refused the token: the next request gets another, where the credentials can be renewed."""
+        with self._lock:
+            if getattr(self._credentials, "refresh_token", "") is not None:
+                self._credentials = None
+
+
+def _load(settings: Settings) -> tuple[Any, Any]:
+    try:
+        import google.auth.transport.requests as transport
+        from google.auth.exceptions import GoogleAuthError
+    except ImportError:
+        raise OperationError(Problem("google-auth is not installed", hint="pip install 'xmgen[gcp]'")) from None
+    try:
+        credentials = _chosen(settings)
+    except (GoogleAuthError, ValueError, OSError) as error:
+        raise OperationError(Problem(f"no credentials for Google Cloud: {_first_line(error)}", hint=_LOGIN)) from None
+    return credentials, cast("Any", transport.Request())
+
+
+def _chosen(settings: Settings) -> Any:
+    import google.auth
+    import google.auth.impersonated_credentials
+    import google.oauth2.credentials
+
+    module: Any = google.auth
+    if token := settings.access_token or os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
+        credentials: Any = google.oauth2.credentials.Credentials(token)  # pyright: ignore[reportUnknownMemberType]
+    elif key := settings.credentials or next(filter(None, map(os.environ.get, _KEYS)), ""):
+        text = key if key.lstrip().startswith("{") else Path(key).expanduser().read_text(encoding="utf-8")
+        credentials, _ = module.load_credentials_from_dict(json.loads(text), scopes=_SCOPES)
+    else:
+        credentials, _ = module.default(scopes=_SCOPES)
+    account = settings.impersonate_service_account or os.environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
+    if account:
+        impersonated: Any = google.auth.impersonated_credentials
+        credentials = impersonated.Credentials(credentials, target_principal=account, target_scopes=list(_SCOPES))
+    return credentials
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
