@@ -44,18 +44,23 @@ def _job_content(job: Job, executors: _ExecutorTexts) -> Sequence[object]:
 
 
 class _ExecutorTexts:
-    """The canonical text of an executor. A sweep shares a few executor objects among thousands of jobs."""
+    """The canonical text of an executor. A sweep has few different ones, even where each job has an object of its own."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, tuple[object, str]] = {}
+        self._texts: dict[Executor, str] = {}
 
     def text(self, executor: Executor) -> str:
-        # The object is kept beside its text: an id is only unique while its object lives.
-        known = self._texts.get(id(executor))
+        try:
+            known = self._texts.get(executor)
+        except TypeError:  # Docker options are mappings, which have no hash.
+            return _executor_text(executor)
         if known is None:
-            data = _EXECUTOR.dump_python(executor, mode="json")
-            known = self._texts[id(executor)] = (executor, json.dumps(data, sort_keys=True))
-        return known[1]
+            known = self._texts[executor] = _executor_text(executor)
+        return known
+
+
+def _executor_text(executor: Executor) -> str:
+    return json.dumps(_EXECUTOR.dump_python(executor, mode="json"), sort_keys=True)
 
 
 class _PositionalNames:

@@ -1,60 +1,77 @@
-"""Manifests as YAML: the bytes of PyYAML's own dumper, in less time."""
+"""Manifests as YAML: the bytes of PyYAML's own dumper, from the same C emitter, in a third of the time.
+
+A sweep has a hundred thousand values, nearly all of them texts. The dumper makes a node of each, works out twice what a
+reader would take it for, and looks for values that occur again; the emitter needs none of that to write the same bytes.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import io
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import yaml
+from yaml import cyaml
+from yaml.representer import SafeRepresenter
 from yaml.resolver import Resolver
 
-from xmgen.plan import Manifest
+from xmgen.plan import Manifest, Value
 
 _NEVER_FOLD = 2**31 - 1
 """Width of a line: a long argument stays on one line, since a folded one is hard to compare."""
 
-
-def dump(documents: Iterable[Manifest]) -> str:
-    return yaml.dump_all(
-        documents,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        explicit_start=True,
-        width=_NEVER_FOLD,
-    )
-
-
-class _Dumper(yaml.CSafeDumper):
-    """PyYAML's C dumper with a short way for what manifests are made of; a sweep has a hundred thousand such values."""
-
-    def represent_data(self, data: Any) -> yaml.Node:
-        # No anchors either: documents that share a value would become unreadable.
-        kind: object = data.__class__
-        if kind is str:
-            return yaml.ScalarNode(_STR, data)
-        if kind is dict:
-            pairs = [(self.represent_data(key), self.represent_data(value)) for key, value in data.items()]
-            return yaml.MappingNode(_MAP, pairs, flow_style=not pairs)
-        if kind is list:
-            return yaml.SequenceNode(_SEQ, [self.represent_data(item) for item in data], flow_style=not data)
-        return super().represent_data(data)  # pyright: ignore[reportUnknownMemberType]
-
-    def resolve(self, kind: type[Any], value: Any, implicit: Any) -> str:
-        """Which tag a reader would give the value; the emitter quotes a text that would become something else."""
-        if kind is not yaml.ScalarNode:
-            return _RESOLVER.resolve(kind, value, implicit)
-        return _plain_tag(value) if implicit[0] else _STR
-
-
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 
-
-@functools.lru_cache(maxsize=4096)
-def _plain_tag(value: str) -> str:
-    return _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
-
-
+# PyYAML's types are partial.
 _RESOLVER: Any = Resolver()
+_REPRESENTER: Any = SafeRepresenter()
+_EMITTER: Any = cyaml.CEmitter  # pyright: ignore
+
+
+def dump(documents: Iterable[Manifest]) -> str:
+    """The documents in order, keys as they come, without anchors."""
+    stream = io.StringIO()
+    emit: Callable[[yaml.Event], None] = _EMITTER(stream, allow_unicode=True, width=_NEVER_FOLD).emit
+    emit(yaml.StreamStartEvent())
+    for document in documents:
+        emit(yaml.DocumentStartEvent(explicit=True))
+        _emit(document, emit)
+        emit(yaml.DocumentEndEvent(explicit=False))
+    emit(yaml.StreamEndEvent())
+    return stream.getvalue()
+
+
+def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
+    if isinstance(value, dict):
+        emit(_MAPPING if value else _EMPTY_MAPPING)
+        for key, item in value.items():
+            emit(_text(key))
+            _emit(item, emit)
+        emit(_MAPPING_END)
+    elif isinstance(value, list):
+        emit(_SEQUENCE if value else _EMPTY_SEQUENCE)
+        for item in value:
+            _emit(item, emit)
+        emit(_SEQUENCE_END)
+    elif isinstance(value, str):
+        emit(_text(value))
+    else:
+        node = _REPRESENTER.represent_data(value)
+        emit(yaml.ScalarEvent(None, node.tag, (True, False), node.value))
+
+
+# Keys and most values come again with every trial; an event can be emitted any number of times.
+@functools.lru_cache(maxsize=8192)
+def _text(value: str) -> yaml.Event:
+    # The emitter quotes a text that a reader would take for something else.
+    plain = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STR
+    return yaml.ScalarEvent(None, _STR, (plain, True), value)
+
+
+_MAPPING = yaml.MappingStartEvent(None, _MAP, True, flow_style=False)
+_EMPTY_MAPPING = yaml.MappingStartEvent(None, _MAP, True, flow_style=True)
+_MAPPING_END = yaml.MappingEndEvent()
+_SEQUENCE = yaml.SequenceStartEvent(None, _SEQ, True, flow_style=False)
+_EMPTY_SEQUENCE = yaml.SequenceStartEvent(None, _SEQ, True, flow_style=True)
+_SEQUENCE_END = yaml.SequenceEndEvent()
