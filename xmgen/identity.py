@@ -44,7 +44,7 @@ def _job_content(job: Job, executors: _ExecutorTexts) -> Sequence[object]:
 
 
 class _ExecutorTexts:
-    """The canonical text of an executor. A sweep has few different ones, even where each job has an object of its own."""
+    """The canonical text of an executor. A sweep has few different ones, in however many objects."""
 
     def __init__(self) -> None:
         self._texts: dict[Executor, str] = {}
