@@ -53,10 +53,10 @@ def digest(path: Path, exclude: Collection[str] = ()) -> str:
 
     Raises InputError when the path does not exist or cannot be read.
     """
-    if not path.exists():
-        raise InputError(Problem("no such file or folder", where=str(path)))
     sha = hashlib.sha256()
     try:
+        if not path.exists():
+            raise InputError(Problem("no such file or folder", where=str(path)))
         if path.is_file():
             _add_file(sha, path.name, path)
         else:

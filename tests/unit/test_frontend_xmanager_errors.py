@@ -385,3 +385,62 @@ def test_flags_for_a_script_that_reads_none(tmp_path: Path) -> None:
     assert problems(tmp_path, text, "--rate=1", "x") == [
         Problem("the launch script does not read its command line: --rate=1 x", "launcher.py")
     ]
+
+
+@pytest.mark.parametrize(
+    ("executable", "job", "message"),
+    [
+        ("xm.ModuleName(5)", "", "ModuleName.module_name must be a text, got 5"),
+        ("xm.ModuleName('')", "", "ModuleName.module_name is empty"),
+        ("xm.CommandList([])", "", "CommandList.commands is empty"),
+        ("xm.CommandList('python train.py')", "", "CommandList.commands must be a list of texts"),
+        ("xm.CommandList([5])", "", "a command of CommandList must be a text, got 5"),
+        ("xm.CommandList(['a\\0'])", "", "its definition contains a NUL character: 'a\\x00'"),
+        ("xm.ModuleName('a\\ud800')", "", "its definition contains half of a surrogate pair: 'a\\ud800'"),
+        ("xm.ModuleName('a'), base_image='b\\0'", "", "its definition contains a NUL character: 'b\\x00'"),
+        ("xm.ModuleName('a'), path='..'", "", "lies outside the project"),
+        ("xm.ModuleName('a'), path='x' * 5000", "", "cannot be read: File name too long"),
+        ("xm.ModuleName('a')", "name=5", "Job.name must be a str, got 5"),
+        (
+            "xm.ModuleName('a')",
+            "args={'a': {'b', 'c'}}",
+            "a set has no order: it would be another argument in every run",
+        ),
+        ("xm.ModuleName('a')", "env_vars={'A': {1}}", "a set has no order: it would be another argument in every run"),
+    ],
+)
+def test_values_of_no_use(executable: str, job: str, message: str, tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        f"""
+        with xm_local.create_experiment('x') as experiment:
+            [image] = experiment.package([xm.python_container(xm_local.Local.Spec(), {executable})])
+            experiment.add(xm.Job(image, xm_local.Local(), {job}))
+        """,
+    )
+    assert problem.message == message
+
+
+def test_a_value_that_is_another_text_in_every_run(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        with xm_local.create_experiment('x') as experiment:
+            [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
+            experiment.add(xm.Job(image, xm_local.Local(), args={'f': lambda: 1}))
+        """,
+    )
+    assert "<lambda> at 0x" in problem.message
+    assert problem.where == "launcher.py:4"
+
+
+def test_an_identity_that_is_no_text(tmp_path: Path) -> None:
+    [problem] = problems(
+        tmp_path,
+        """
+        with xm_local.create_experiment('x') as experiment:
+            [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
+            experiment.add(xm.Job(image, xm_local.Local()), identity=5)
+        """,
+    )
+    assert problem == Problem("the identity of a unit must be a text, got 5", "launcher.py:4")

@@ -32,7 +32,7 @@ from xmgen.xm.errors import (
 )
 from xmgen.xm.loops import LoopThread
 from xmgen.xm.metadata_context import ContextAnnotations, MetadataContext
-from xmgen.xm.problems import here
+from xmgen.xm.problems import here, unsupported
 from xmgen.xm.units import (
     AuxiliaryUnit,
     AuxiliaryUnitJob,
@@ -255,6 +255,8 @@ class Experiment(abc.ABC):
         Returns a future of the unit; done at once, except for a generator.
         """
         self._running_loop()
+        if not isinstance(identity, str):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
+            raise unsupported(f"the identity of a unit must be a text, got {identity!r}")
         role = job.role if isinstance(job, AuxiliaryUnitJob) else role or WorkUnitRole()
         unit = self._create_experiment_unit(args, role, identity)
         self._added_roles[type(role)] += 1

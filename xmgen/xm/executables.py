@@ -12,7 +12,7 @@ import attrs
 
 from xmgen.xm import utils
 from xmgen.xm.job_blocks import ExecutableSpec
-from xmgen.xm.problems import of_type
+from xmgen.xm.problems import invalid, of_type, unsupported
 
 
 def name_from_path(path: str) -> str:
@@ -38,6 +38,26 @@ class BinaryDependency(abc.ABC):  # noqa: B024 - a marker, as in XManager
 
 def _list(values: Iterable[Any]) -> list[Any]:
     return list(values)
+
+
+def _check_entrypoint(instance: object, attribute: Any, value: object) -> None:
+    of_type(ModuleName, CommandList)(instance, attribute, value)
+    if isinstance(value, ModuleName):
+        _check_texts("ModuleName.module_name", [value.module_name])
+    elif isinstance(value, CommandList):
+        if isinstance(value.commands, str):
+            raise unsupported("CommandList.commands must be a list of texts", hint=f"CommandList([{value.commands!r}])")
+        if not value.commands:
+            raise invalid("CommandList.commands is empty", hint="CommandList(['python train.py'])")
+        _check_texts("a command of CommandList", value.commands)
+
+
+def _check_texts(what: str, values: Iterable[object]) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise unsupported(f"{what} must be a text, got {value!r}")
+        if not value.strip():
+            raise invalid(f"{what} is empty")
 
 
 @attrs.define(slots=False)
@@ -72,7 +92,7 @@ class PythonContainer(ExecutableSpec):
     use_deep_module:     whether the folder itself is the top-level package (`from folder import models`).
     """
 
-    entrypoint: ModuleName | CommandList = attrs.field(validator=of_type(ModuleName, CommandList))
+    entrypoint: ModuleName | CommandList = attrs.field(validator=_check_entrypoint)
     path: str = attrs.field(default=".", converter=utils.resolve_path_relative_to_launcher)
     base_image: str | None = attrs.field(default=None, validator=of_type(str, optional=True))
     docker_instructions: list[str] | None = attrs.field(default=None, validator=of_type(list, tuple, optional=True))
@@ -98,7 +118,7 @@ class Container(ExecutableSpec):
 class Binary(ExecutableSpec):
     """A program file, relative to the launch script."""
 
-    path: str
+    path: str = attrs.field(validator=of_type(str))
     dependencies: list[BinaryDependency] = attrs.field(factory=list[BinaryDependency], converter=_list)
 
     @property

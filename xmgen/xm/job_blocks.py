@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeGuard, TypeVar, Union
 
 import attrs
 
-from xmgen.xm.problems import invalid
+from xmgen.xm.problems import invalid, of_type
 from xmgen.xm.sequential_args import SequentialArgs, UserArgs, merge_args
 
 __all__ = [
@@ -45,10 +45,10 @@ class ExecutableSpec(abc.ABC):
 
 
 @attrs.define(slots=False)
-class Executable(abc.ABC):
+class Executable(abc.ABC):  # noqa: B024 - a marker, as in XManager
     """Packaged code, ready for a job. Its name is the default name of the job."""
 
-    name: str
+    name: str = attrs.field(validator=of_type(str))
 
 
 class ExecutorSpec(abc.ABC):  # noqa: B024 - a marker, as in XManager
@@ -110,7 +110,7 @@ class Job:
 
     executable: Executable
     executor: Executor
-    name: str = attrs.field(default="", converter=_text)
+    name: str = attrs.field(default="", converter=_text, validator=of_type(str))
     args: SequentialArgs = attrs.field(factory=SequentialArgs, converter=SequentialArgs.from_collection)
     env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any], converter=_env, validator=_check_env)
 

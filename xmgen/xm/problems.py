@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,9 @@ from xmgen.errors import InputError, Problem
 
 _NOT_THE_USERS = (str(Path(__file__).resolve().parent.parent) + os.sep,)
 _LIBRARY = tuple({str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 
 
 class InvalidValue(InputError, ValueError):
@@ -75,6 +79,19 @@ def of_type(*kinds: type, optional: bool = False) -> Callable[[Any, Any, Any], N
             raise unsupported(f"{type(instance).__name__}.{attribute.name} must be {wanted}, got {value!r}")
 
     return check
+
+
+def repeatable(value: object, text: str) -> str:
+    """`text`, as which `value` is an argument. Raises for a value that the next run of the script gives another one."""
+    if isinstance(value, str | int | float):
+        return text
+    if isinstance(value, set | frozenset):
+        raise unsupported(
+            "a set has no order: it would be another argument in every run", hint="sorted(…) gives it one"
+        )
+    if _ADDRESS.search(text):
+        raise unsupported(f"{text} would be another argument in every run", hint="pass a text that says what is meant")
+    return text
 
 
 def refuse(call: str, instead: str) -> NotAtCompileTime:

@@ -13,7 +13,7 @@ from xmgen import recording
 from xmgen.experiment import Arg
 from xmgen.experiment import ShellSafeArg as ShellText
 from xmgen.xm import utils
-from xmgen.xm.problems import invalid, unsupported
+from xmgen.xm.problems import invalid, repeatable, unsupported
 
 UserArgs = Union[Mapping[Any, Any], Sequence[Any], "SequentialArgs"]
 
@@ -171,7 +171,7 @@ def _argument(name: str | None, value: Any) -> Arg:
         return ShellText(value.arg if name is None else f"{shlex.quote(name)}={value.arg}")
     if isinstance(value, _Switch):
         return name or ""
-    token = utils.ARGV_ESCAPER(value)
+    token = repeatable(value, utils.ARGV_ESCAPER(value))
     return token if name is None else f"{name}={token}"
 
 

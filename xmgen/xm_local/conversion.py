@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import cast
 
 from xmgen import experiment as ir
 from xmgen import xm
@@ -38,6 +40,8 @@ class _Conversion:
         for packageable in self._recording.packageables:
             self._executables.define(packageable.executable_spec, packageable.executor_spec)
         units = [self._unit(unit, after) for unit, after in in_order(self._recording.units)]
+        for executable in self._executables.defined:
+            self._check_texts(asdict(executable), "its definition", f"executable {executable.name}")
         if self._problems:
             raise InputError(*self._problems)
         return ir.Experiment(
@@ -95,6 +99,19 @@ class _Conversion:
             self._check_text(arg, f"argument {number}", where)
         for name, value in job.env.items():
             self._check_text(value, f"environment variable {name}", where)
+
+    def _check_texts(self, value: object, what: str, where: str) -> None:
+        match value:
+            case str():
+                self._check_text(value, what, where)
+            case dict():
+                for item in cast("dict[str, object]", value).values():
+                    self._check_texts(item, what, where)
+            case list() | tuple():
+                for item in cast("Sequence[object]", value):
+                    self._check_texts(item, what, where)
+            case _:
+                return
 
     def _check_text(self, value: ir.Arg, what: str, where: str) -> None:
         """Every text must survive a file, a command line and an environment."""

@@ -13,7 +13,7 @@ from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
 from xmgen.xm.async_packager import AsyncPackager
 from xmgen.xm.metadata_context import KeptAnnotations
-from xmgen.xm.problems import refuse, unsupported
+from xmgen.xm.problems import refuse, repeatable, unsupported
 from xmgen.xm.units import CreateTask, creator
 from xmgen.xm.utils import ARGV_ESCAPER
 from xmgen.xm_local.executors import Kubernetes, Local, Vertex
@@ -83,7 +83,7 @@ def _env_text(name: str, value: Any) -> str:
             f"environment variable {name} is an xm.ShellSafeArg",
             hint="no shell reads the environment: pass the value as an argument, or as text",
         )
-    return ARGV_ESCAPER(value)
+    return repeatable(value, ARGV_ESCAPER(value))
 
 
 class LocalWorkUnit(_RecordedUnit, xm.WorkUnit):
@@ -114,7 +114,7 @@ class _Title(KeptAnnotations):
         return self._recorded.title
 
     def set_title(self, title: str) -> None:
-        self._recorded.title = title
+        self._recorded.title = _title(title)
 
 
 class LocalExperiment(xm.Experiment):
@@ -167,9 +167,13 @@ class LocalExperiment(xm.Experiment):
 
 def create_experiment(experiment_title: str) -> LocalExperiment:
     """The experiment of this launch script."""
-    if not isinstance(experiment_title, str):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
-        logging.warning("the title of an experiment is a text, not %r", experiment_title)
-    return LocalExperiment(str(experiment_title))
+    return LocalExperiment(_title(experiment_title))
+
+
+def _title(title: object) -> str:
+    if not isinstance(title, str):
+        logging.warning("the title of an experiment is a text, not %r", title)
+    return str(title)
 
 
 def secret(name: str) -> str:

@@ -117,7 +117,7 @@ class Executables:
             entrypoint=entrypoint,
             digest=self._folder_digest(spec.path, exclude),
             exclude=exclude,
-            ignore=tuple(sources.ignore_rules(Path(spec.path))),
+            ignore=tuple(sources.ignore_rules(Path(spec.path))) if os.path.isdir(spec.path) else (),  # noqa: PTH112
             requirements="requirements.txt" in _files(spec.path),
             base_image=spec.base_image,
             docker_instructions=None if steps is None else tuple(map(str, steps)),
@@ -142,6 +142,9 @@ class Executables:
         )
 
     def _binary(self, name: str, path: str, dependencies: Iterable[object]) -> ir.Binary:
+        if "\0" in path:
+            self._problems.append(Problem(f"the path of a program contains a NUL character: {path!a}"))
+            return ir.Binary(name=name, path="", digest="")
         absolute = self._absolute(path)
         digest = ""
         if absolute.is_dir():
@@ -171,7 +174,7 @@ class Executables:
         return (script.relative_to(folder).as_posix(),)
 
     def _folder_digest(self, path: str, exclude: tuple[str, ...]) -> str:
-        if Path(path).is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - never raises
             self._problems.append(Problem("is a file, not a folder", self._relative(path)))
             return ""
         return self._digest(Path(path), exclude)
@@ -211,7 +214,7 @@ def _entrypoint(entrypoint: xm.ModuleName | xm.CommandList) -> ir.ModuleName | i
 
 def _files(folder: str) -> list[str]:
     """Of a folder that exists; the digest reports one that does not."""
-    return sources.files(Path(folder)) if Path(folder).is_dir() else []
+    return sources.files(Path(folder)) if os.path.isdir(folder) else []  # noqa: PTH112 - never raises
 
 
 def _text(path: Path) -> str:

@@ -84,10 +84,25 @@ class Executors:
                 )
         return ir.DockerOptions(
             ports=ports,
-            volumes={os.fspath(host): os.fspath(inside) for host, inside in (options.volumes or {}).items()},
+            volumes=self._volumes(options, where),
             mount_gcs_path=options.mount_gcs_path,
             interactive=options.interactive,
         )
+
+    def _volumes(self, options: DockerOptions, where: str) -> dict[str, str]:
+        volumes: dict[str, str] = {}
+        for host, inside in (options.volumes or {}).items():
+            if isinstance(host, str | os.PathLike) and isinstance(inside, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
+                volumes[os.fspath(host)] = os.fspath(inside)
+            else:
+                self._problems.append(
+                    Problem(
+                        f"docker_options.volumes has {host!r}: {inside!r}",
+                        where,
+                        "path on this machine: path in the container",
+                    )
+                )
+        return volumes
 
 
 def _port(value: object) -> int:
