@@ -27,7 +27,6 @@ _NAME = r"[^\s,\]\[]+"
 _KEY = re.compile(_NAME)
 _COMPOUND = re.compile(rf"\[\s*{_NAME}(?:\s*,\s*{_NAME})*\s*\]")
 _KEY_HINT = "a flag's name has no blanks, commas or brackets; `[a,b]` names flags that vary together"
-_VALUE_HINT = "values are texts, numbers, true, false, or lists of these"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +78,21 @@ def expand(config: object, where: str = "") -> Iterator[Experiment]:
 
 def _objects(config: object, where: str, problems: list[Problem]) -> Iterator[tuple[dict[str, object], str]]:
     """The objects of a config: itself, or those in its lists, however deep. With the place of each."""
-    if isinstance(config, dict):
-        yield cast("dict[str, object]", config), where
-    elif isinstance(config, list):
-        for index, each in enumerate(cast("list[object]", config)):
-            yield from _objects(each, f"{where}[{index}]", problems)
-    else:
-        problems.append(Problem(f"{_text(config)} is no experiment", where, "write an object, or a list of objects"))
+    # No recursion: lists may nest as deep as JSON does.
+    waiting = [(config, where)]
+    while waiting:
+        each, at = waiting.pop()
+        if isinstance(each, dict):
+            yield cast("dict[str, object]", each), at
+        elif isinstance(each, list):
+            items = cast("list[object]", each)
+            waiting += [(item, f"{at}[{index}]") for index, item in enumerate(items)][::-1]
+        else:
+            problems.append(Problem(f"{_text(each)} is no experiment", at, "write an object, or a list of objects"))
 
 
 def _axes(config: dict[str, object], where: str, problems: list[Problem]) -> list[_Axis]:
-    # Two compound keys of the same flags are one key: the later one counts.
+    # Two spellings of one compound key are one axis: with the values of the first, in the place of the last.
     axes: dict[tuple[bool, tuple[str, ...]], _Axis] = {}
     for key, value in config.items():
         place = f"{where} {key}".strip()
@@ -101,9 +104,15 @@ def _axes(config: dict[str, object], where: str, problems: list[Problem]) -> lis
         else:
             problems.append(Problem(f"the key {key!r} is no flag's name", where, _KEY_HINT))
             continue
-        _check_values(axis, place, problems)
-        axes[axis.compound, axis.names] = axis
-    return list(axes.values())
+        if value is None or isinstance(value, dict):
+            problems.append(_no_value(cast(object, value), place))
+            continue
+        identity = axis.compound, axis.names
+        axes[identity] = axes.pop(identity, axis)
+    found = list(axes.values())
+    if all(axis.values for axis in found):
+        _check_values(found, where, problems)
+    return found
 
 
 def _combinations(names: tuple[str, ...], value: object, where: str, problems: list[Problem]) -> list[list[Any]]:
@@ -123,10 +132,18 @@ def _combinations(names: tuple[str, ...], value: object, where: str, problems: l
     return result
 
 
-def _check_values(axis: _Axis, where: str, problems: list[Problem]) -> None:
-    for value in itertools.chain.from_iterable(axis.values) if axis.compound else axis.values:
-        if not isinstance(value, bool | int | float | str | list):
-            problems.append(Problem(f"{_text(value)} is no value of a flag", where, _VALUE_HINT))
+def _check_values(axes: Sequence[_Axis], where: str, problems: list[Problem]) -> None:
+    """Of every flag: where it stands twice, in the axis that counts."""
+    sources = {name: (axis, position) for axis in axes for position, name in enumerate(axis.names)}
+    for name, (axis, position) in sources.items():
+        for each in axis.values:
+            value = each[position] if axis.compound else each
+            if not isinstance(value, bool | int | float | str | list):
+                problems.append(_no_value(value, f"{where} {name}".strip()))
+
+
+def _no_value(value: object, where: str) -> Problem:
+    return Problem(f"{_text(value)} is no value of a flag", where, "values are texts, numbers, true, false or lists")
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,16 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+)
 
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.frontends.caliban import commented_json
@@ -87,14 +96,25 @@ class _Uv(_Model):
     mlflow: _UvMlflow = Field(default_factory=_UvMlflow)
 
 
+def _by_mode(value: object) -> str:
+    # Chosen by what the user wrote, so that an error is of that alternative alone.
+    return "by mode" if isinstance(value, dict | BaseModel) else "plain"
+
+
+AptPackages = Annotated[
+    Annotated[list[str], Tag("plain")] | Annotated[_AptByMode, Tag("by mode")], Discriminator(_by_mode)
+]
+BaseImage = Annotated[Annotated[Image, Tag("plain")] | Annotated[_ImageByMode, Tag("by mode")], Discriminator(_by_mode)]
+
+
 class _Config(_Model):
-    apt_packages: Annotated[list[str] | _AptByMode, BeforeValidator(_apt_packages)] = Field(default_factory=_AptByMode)
-    base_image: Annotated[Image | _ImageByMode | None, BeforeValidator(_base_image)] = None
+    apt_packages: Annotated[AptPackages, BeforeValidator(_apt_packages)] = Field(default_factory=_AptByMode)
+    base_image: Annotated[BaseImage, BeforeValidator(_base_image)] | None = None
     build_time_credentials: bool = False
     default_mode: Annotated[JobMode, BeforeValidator(_upper)] = "CPU"
     gcloud: _Gcloud = Field(default_factory=_Gcloud)
     julia_version: Annotated[str, StringConstraints(strip_whitespace=True)] | None = None
-    mlflow_config: Annotated[_Mlflow, BeforeValidator(lambda value: value)] | None = None
+    mlflow_config: _Mlflow | None = None
     uv: _Uv = Field(default_factory=_Uv)
 
 
