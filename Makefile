@@ -14,11 +14,14 @@ AIPLATFORM := .tools/aiplatform/.google-cloud-aiplatform-2.7.0
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# A backend of its own, also for those who are logged in to another: the quickstart touches no account.
+quickstart: export PULUMI_BACKEND_URL := file://$(CURDIR)/.xmgen/backend
 quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on this machine; no account, no Docker
+	@mkdir -p .xmgen/backend
 	$(BIN)/xmgen compile examples/quickstart/launcher.py --stack quickstart
 	$(BIN)/xmgen up quickstart --runner process --yes
 	@echo
-	@echo "Remove it with: $(BIN)/xmgen destroy quickstart"
+	@echo "Remove it with: PULUMI_BACKEND_URL='$(PULUMI_BACKEND_URL)' $(BIN)/xmgen destroy quickstart"
 
 test: .venv/.test $(UPSTREAM) $(GCP_SDK) $(AIPLATFORM) ## set up what the tests need and run them all
 	@$(BIN)/python tools/run_tests.py
