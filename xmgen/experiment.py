@@ -246,9 +246,26 @@ class TensorboardCapability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vertex:
+    """All but the requirements is the CustomJob's: jobs of a group have the same.
+
+    reservation:     full name of a Compute Engine reservation, projects/…/zones/…/reservations/….
+    timeout:         seconds that the job may run. max_wait: that it may wait for machines of flex-start; 0 for ever.
+    restart:         whether the whole job starts again when one of its workers does.
+    network:         full name of a VPC network that is peered with Vertex AI.
+    web_access:      whether shells in its containers can be opened in a browser.
+    service_account: that it acts as, in place of the stack's own.
+    """
+
     kind: Literal["vertex"] = "vertex"
     requirements: JobRequirements = JobRequirements()
     tensorboard: TensorboardCapability | None = None
+    reservation: str | None = None
+    timeout: int | None = None
+    max_wait: int | None = None
+    restart: bool = False
+    network: str | None = None
+    web_access: bool = True
+    service_account: str | None = None
 
 
 Executor = Annotated[Local | Kubernetes | Vertex, Field(discriminator="kind")]

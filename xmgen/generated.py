@@ -20,7 +20,10 @@ def python(template: str, **values: Value | object) -> str:
 
 
 # Which modules are the stack's own is said here: ruff would look for them in the current folder.
-_IMPORTS = ("--config=src=[]", "--config=lint.isort.known-first-party=['cluster', 'executables', 'images', 'jobs']")
+_IMPORTS = (
+    "--config=src=[]",
+    "--config=lint.isort.known-first-party=['cluster', 'executables', 'images', 'jobs', 'project']",
+)
 
 
 def _ruff(source: str, *arguments: str) -> str:

@@ -70,15 +70,22 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VertexPlace:
+    """Vertex AI, where a stack's jobs run. region: None leaves it to configuration."""
+
+    region: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedUnit:
     """name: the logical name. position: in `Experiment.units`. depends_on: logical names.
-    manifests: the documents from which the program creates the resources: one Run, or a Job per job.
+    manifests: the documents from which the program creates the resources: one Run, a Job per job, or one CustomJob.
     """
 
     name: str
     identity: str
     position: int
-    executor: Literal["local", "kubernetes"]
+    executor: Literal["local", "kubernetes", "vertex"]
     manifests: tuple[Manifest, ...]
     depends_on: tuple[str, ...] = ()
 
@@ -90,6 +97,7 @@ class Plan:
     units: tuple[PlannedUnit, ...]
     images: tuple[PlannedImage, ...] = ()
     cluster: Cluster | None = None
+    vertex: VertexPlace | None = None
     objects: tuple[Manifest, ...] = ()
     """What the Jobs need beside themselves, in the order in which it is created."""
     controllers: bool = False

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from xmgen import gke, names
+from xmgen import gke, names, vertex
 from xmgen.catalog.model import Architecture
 from xmgen.errors import InputError, Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects, kubernetes_refusals, local
+from xmgen.executors import vertex as custom_jobs
 from xmgen.experiment import Experiment, Kubernetes, Local, Vertex, WorkUnit
 from xmgen.identity import identities
-from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit
+from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
 
 IDENTITY_IN_NAME = 8
 """Hex digits of a unit's identity in its logical name."""
@@ -31,12 +32,15 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
     cluster = gke.plan(experiment, _places(experiment), _shared(experiment, stacks)) if needs_cluster else None
-    problems += [*code.problems, *(cluster if isinstance(cluster, list) else [])]
+    managed = vertex.plan(experiment, _places(experiment)) if _any_on(experiment, Vertex) else None
+    for planned in (code.problems, cluster, managed):
+        problems += planned if isinstance(planned, list) else []
     problems += kubernetes_refusals.problems(experiment, place)
     if problems := problems or _mixed(experiment):
         raise InputError(*problems)
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
-    units = tuple(_units(experiment, code, on_cluster))
+    on_vertex = managed if isinstance(managed, vertex.VertexPlan) else None
+    units = tuple(_units(experiment, code, on_cluster, on_vertex))
     controllers = bool(code.controllers)
     service = any(
         kubernetes.needs_service(manifest)
@@ -49,10 +53,11 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         executables=code.executables,
         images=_for_architectures(experiment, code, on_cluster),
         cluster=on_cluster.cluster if on_cluster else None,
+        vertex=VertexPlace(region=on_vertex.region) if on_vertex else None,
         units=units,
         objects=tuple(kubernetes_objects.objects(experiment, service=service, controllers=controllers)),
         controllers=controllers,
-        notes=(*_notes(experiment), *(on_cluster.notes if on_cluster else ())),
+        notes=(*_notes(experiment), *(on_cluster.notes if on_cluster else ()), *(on_vertex.notes if on_vertex else ())),
     )
 
 
@@ -104,7 +109,7 @@ def _places(experiment: Experiment) -> dict[tuple[int, str], str]:
     }
 
 
-def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes]) -> bool:
+def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | type[Vertex]) -> bool:
     return any(isinstance(job.executor, executor) for unit in experiment.units for job in unit.jobs)
 
 
@@ -128,15 +133,21 @@ class _Code:
         wanted = (names.slug(e.name) or f"executable-{names.short_hash(e.name)}" for e in experiment.executables)
         code = _Code(keys=dict(zip((e.name for e in experiment.executables), names.unique(wanted), strict=True)))
         used_by: dict[str, set[type]] = {}
+        late_bound: set[str] = set()
         for unit in experiment.units:
             for job in unit.jobs:
                 used_by.setdefault(job.executable, set()).add(type(job.executor))
+                if isinstance(job.executor, Vertex) and custom_jobs.is_late_bound(job):
+                    late_bound.add(job.executable)
         for executable in experiment.executables:
             executors = used_by.get(executable.name, {Local})
             if Local in executors:
                 code._add_local(local.executable(executable, code.keys[executable.name], experiment))
-            if Kubernetes in executors:
-                code._add_image(executable.name, images.image(executable, code.keys[executable.name], experiment))
+            if executors & {Kubernetes, Vertex}:
+                image = images.image(executable, code.keys[executable.name], experiment)
+                if executable.name in late_bound and isinstance(image, PlannedImage):
+                    image = custom_jobs.with_late_bindings(image)
+                code._add_image(executable.name, image)
                 if images.is_controller(executable, experiment):
                     code.controllers.add(executable.name)
         return code
@@ -158,7 +169,9 @@ class _Code:
                 self.references[name] = kubernetes.image_reference(planned.name, planned.tag)
 
 
-def _units(experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None) -> list[PlannedUnit]:
+def _units(
+    experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None, managed: vertex.VertexPlan | None
+) -> list[PlannedUnit]:
     all_identities = identities(experiment)
     logical_names = list(
         names.unique(
@@ -167,7 +180,7 @@ def _units(experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None)
         )
     )
     awaited = {predecessor for unit in experiment.units for predecessor in unit.depends_on}
-    jobs = _KubernetesJobs(experiment, code, cluster, awaited)
+    jobs, managed_jobs = _KubernetesJobs(experiment, code, cluster, awaited), _CustomJobs(experiment, code, managed)
     result: list[PlannedUnit] = []
     for position, (unit, name, identity) in enumerate(
         zip(experiment.units, logical_names, all_identities, strict=True)
@@ -176,6 +189,9 @@ def _units(experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None)
         if isinstance(unit.jobs[0].executor, Local):
             manifests = (_run(experiment, unit, name, identity, code.keys, depends_on),)
             executor = "local"
+        elif isinstance(unit.jobs[0].executor, Vertex):
+            manifests = (managed_jobs.manifest(position, name),)
+            executor = "vertex"
         else:
             manifests = jobs.manifests(position, name, [result[predecessor] for predecessor in unit.depends_on])
             executor = "kubernetes"
@@ -204,6 +220,26 @@ def _run(
     if depends_on:
         manifest["dependsOn"] = list(depends_on)
     return manifest
+
+
+class _CustomJobs:
+    def __init__(self, experiment: Experiment, code: _Code, managed: vertex.VertexPlan | None) -> None:
+        self._experiment = experiment
+        self._managed = managed
+        self._images = {
+            executable.name: custom_jobs.Image(
+                reference=code.references[executable.name], entrypoint=images.known_entrypoint(executable)
+            )
+            for executable in experiment.executables
+            if executable.name in code.references
+        }
+
+    def manifest(self, position: int, name: str) -> Manifest:
+        # It is there whenever a job is for Vertex AI.
+        assert self._managed is not None  # noqa: S101
+        unit = self._experiment.units[position]
+        machines = {job.name: self._managed.machines[position, job.name] for job in unit.jobs}
+        return custom_jobs.custom_job(self._experiment, unit, unit_name=name, images=self._images, machines=machines)
 
 
 class _KubernetesJobs:
@@ -243,27 +279,21 @@ class _KubernetesJobs:
 
 
 def _mixed(experiment: Experiment) -> list[Problem]:
-    if _any_on(experiment, Local) and _any_on(experiment, Kubernetes):
+    places = {Local: "on this machine", Kubernetes: "on a cluster", Vertex: "on Vertex AI"}
+    there = [place for executor, place in places.items() if _any_on(experiment, executor)]
+    if len(there) > 1:
         return [
             Problem(
-                "some work units run on this machine and others on a cluster, but a stack runs in one place",
-                hint="compile them into two stacks: a flag of the launch script can choose",
+                f"some work units run {' and others '.join(there)}, but a stack runs in one place",
+                hint="compile them into stacks of their own: a flag of the launch script can choose",
             )
         ]
     return []
 
 
 def _refusals(unit: WorkUnit) -> list[Problem]:
-    problems = [
-        Problem(
-            "the Vertex executor cannot be compiled yet",
-            where=place(unit, job.name),
-            hint="xm_local.Kubernetes runs jobs on GKE, xm_local.Local on this machine; `xmgen expand` shows any unit",
-        )
-        for job in unit.jobs
-        if isinstance(job.executor, Vertex)
-    ]
-    if not problems and len({type(job.executor) for job in unit.jobs}) > 1:
+    problems: list[Problem] = []
+    if len({type(job.executor) for job in unit.jobs}) > 1:
         problems.append(
             Problem(
                 "its jobs have different executors, so they would not start together",

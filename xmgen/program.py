@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xmgen import lock, manifests, program_gke, summary
+from xmgen import lock, manifests, program_gke, program_vertex, summary
 from xmgen.generated import python
 from xmgen.plan import Plan, header
 
@@ -14,7 +14,12 @@ RUNS = "manifests/local.yaml"
 
 def render(plan: Plan) -> dict[str, str]:
     """The files of the stack's folder: path relative to it -> text."""
-    files = program_gke.files(plan) if plan.cluster else _local_files(plan)
+    if plan.cluster:
+        files = program_gke.files(plan)
+    elif plan.vertex:
+        files = program_vertex.files(plan)
+    else:
+        files = _local_files(plan)
     files["SUMMARY.md"] = summary.render(plan)
     return {**files, LOCK: lock.dumps(plan.experiment)}
 

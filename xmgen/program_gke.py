@@ -43,7 +43,7 @@ def files(plan: Plan) -> dict[str, str]:
         "cluster.py": _cluster(plan, cluster),
     }
     if plan.images:
-        result["images.py"] = _images(plan)
+        result["images.py"] = images_module(plan, settings="cluster")
     for image in plan.images:
         result |= {f"images/{image.name}/{file}": text for file, text in image.files.items()}
     if plan.units:
@@ -80,12 +80,14 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
     )
 
 
-def _images(plan: Plan) -> str:
+def images_module(plan: Plan, settings: str) -> str:
+    """`images.py`. settings: the stack's module that has the project and the region."""
     targets = {image.name: registry.target(image) for image in plan.images}
     shared = {target.shared.name: target.shared for target in targets.values() if target.shared is not None}
     return python(
         "stack/images.py.j2",
         header=header(plan.experiment),
+        settings=settings,
         name=plan.experiment.stack,
         own_repository=any(image.push_tag is None for image in plan.images),
         shared_repositories=[shared[name] for name in sorted(shared)],
@@ -123,7 +125,9 @@ def _jobs(plan: Plan) -> str:
         jobs_account=names.service_account(experiment.stack, "jobs"),
         accounts=[JOBS_ACCOUNT, *([CONTROLLERS_ACCOUNT] if plan.controllers else [])],
         tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
-        references=[_reference(each, variables) for each in experiment.references if each.kind != "secret"],
+        references=[
+            reference(each, variables, bucket="output.name") for each in experiment.references if each.kind != "secret"
+        ],
         secrets=[_secret(secret) for secret in secrets],
         buckets=_buckets(plan),
         cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in _cloud_sql_projects(plan)],
@@ -140,15 +144,15 @@ def _cloud_sql_projects(plan: Plan) -> list[str]:
     return sorted({instance.rsplit(":", 2)[0] for instance in instances})
 
 
-def _reference(reference: Reference, tensorboards: Mapping[Reference, str]) -> dict[str, object]:
-    """An expression of the program, or the key of a configuration value."""
+def reference(reference: Reference, tensorboards: Mapping[Reference, str], bucket: str) -> dict[str, object]:
+    """An expression of the program, or the key of a configuration value. bucket: the expression that names it."""
     result: dict[str, object] = {"token": reference.token, "value": None, "namespace": None, "key": None}
     match reference.kind:
         case "tensorboard":
             result["value"] = f"{tensorboards[reference]}.name"
         case "bucket":
             # A stack has one bucket, whatever a launch script calls it.
-            result["value"] = "output.name"
+            result["value"] = bucket
         case _ if reference.name == "gcp:project":
             result["value"] = "project"
         case _:

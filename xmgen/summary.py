@@ -28,7 +28,7 @@ ROWS = 200
 def overview(plan: Plan) -> str:
     """`8 work units on this machine`."""
     count = len(plan.units)
-    places = {"local": "on this machine", "kubernetes": "on GKE"}
+    places = {"local": "on this machine", "kubernetes": "on GKE", "vertex": "on Vertex AI"}
     where = " and ".join(dict.fromkeys(places[unit.executor] for unit in plan.units))
     return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
 
@@ -78,6 +78,7 @@ def _resources(plan: Plan) -> list[tuple[str, int]]:
         ("gcp:container/nodePool:NodePool", len(plan.cluster.pools) + 1 if plan.cluster else 0),
         ("docker-build:index:Image", len(plan.images)),
         ("kubernetes:batch/v1:Job", len(jobs)),
+        ("xmgen:vertex:CustomJob", sum(unit.executor == "vertex" for unit in plan.units)),
     ]
     return [(type, count) for type, count in counts if count]
 

@@ -21,6 +21,7 @@ from xmgen.experiment import (
     Local,
     ModuleName,
     ShellSafeArg,
+    TensorboardCapability,
     Vertex,
 )
 
@@ -141,15 +142,13 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
     with pytest.raises(InputError) as caught:
         planner.plan(
             experiment(
-                job(executor=Vertex()),
+                job(executor=Vertex(tensorboard=TensorboardCapability(name="board"))),
                 job(executor=Kubernetes()),
                 job(executor=Local(service=True)),
                 executables=(BazelBinary(name="trainer", label="//:train"),),
             )
         )
-    other = "xm_local.Kubernetes runs jobs on GKE, xm_local.Local on this machine; `xmgen expand` shows any unit"
     assert caught.value.problems == (
-        Problem("the Vertex executor cannot be compiled yet", "work unit 1, job train", other),
         Problem(
             "all of its jobs are services, so it would never end",
             "work unit 3",
@@ -164,5 +163,11 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
             "executable 'trainer' is built by Bazel (//:train), which a stack cannot do",
             "",
             "push the image with Bazel and use xm.Container with its name",
+        ),
+        Problem(
+            "'board' is no TensorBoard",
+            "work unit 1, job train",
+            "projects/<project>/locations/<region>/tensorboards/<id>, or what "
+            "`vertex.get_default_client().get_or_create_tensorboard(name)` returns",
         ),
     )

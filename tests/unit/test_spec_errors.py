@@ -113,7 +113,7 @@ def test_executables(tmp_path: Path, executable: str, expected: str) -> None:
         ("local", ": must be a mapping, not the text 'local'\n  write {kind: local}"),
         ("{}", ": the key 'kind' is missing\n  one of local, kubernetes, vertex"),
         ("{kind: Local}", ".kind: unknown kind 'Local'\n  did you mean 'local'?"),
-        ("{kind: vertex, service: true}", ".service: unknown key 'service'\n  known: kind, requirements, tensorboard"),
+        ("{kind: vertex, service: true}", ".service: unknown key 'service'\n  did you mean 'service_account'?"),
         ("{kind: local, service: 1}", ".service: must be true or false, not the number 1"),
         ("{kind: local, service: yes}", ".service: must be true or false, not the text 'yes'"),
         ("{kind: local, requirements: {cpu: '1'}}", ".requirements.cpu: must be a number, not the text '1'"),

@@ -78,12 +78,31 @@ class VertexSpec(xm.ExecutorSpec):
 
 @attrs.define(slots=False)
 class Vertex(xm.Executor):
-    """Vertex AI: one CustomJob for each work unit."""
+    """Vertex AI: one CustomJob for each work unit.
+
+    What can only be given by keyword is xmgen's own. The jobs of a group, being one CustomJob, give the same:
+
+    reservation:     of Compute Engine, for the accelerators: projects/<project>/zones/<zone>/reservations/<name>.
+    timeout:         seconds that the job may run (seven days unless given).
+    max_wait:        seconds that it may wait for machines of flex-start (a day unless given); 0 for ever.
+    restart:         start the whole job again when one of its workers was started again.
+    network:         projects/<project number>/global/networks/<network>, peered with Vertex AI.
+    web_access:      whether shells in its containers can be opened in a browser.
+    service_account: that it acts as, in place of the stack's own.
+    """
 
     requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
     tensorboard: TensorboardCapability | None = attrs.field(
         default=None, validator=of_type(TensorboardCapability, optional=True)
     )
+
+    reservation: str | None = attrs.field(default=None, kw_only=True)
+    timeout: float | None = attrs.field(default=None, kw_only=True)
+    max_wait: float | None = attrs.field(default=None, kw_only=True)
+    restart: bool = attrs.field(default=False, kw_only=True)
+    network: str | None = attrs.field(default=None, kw_only=True)
+    web_access: bool = attrs.field(default=True, kw_only=True)
+    service_account: str | None = attrs.field(default=None, kw_only=True)
 
     Spec = VertexSpec
 

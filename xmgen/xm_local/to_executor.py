@@ -57,12 +57,20 @@ class Executors:
                     reservation=executor.reservation,
                     priority=executor.priority,
                     retries=executor.retries,
-                    shared_memory=_bytes(executor.shared_memory),
+                    shared_memory=_whole(executor.shared_memory),
                     volumes=tuple(_volume(volume) for volume in executor.volumes) or None,
                 )
             case Vertex():
                 return ir.Vertex(
-                    requirements=requirements(executor.requirements), tensorboard=_tensorboard(executor.tensorboard)
+                    requirements=requirements(executor.requirements),
+                    tensorboard=_tensorboard(executor.tensorboard),
+                    reservation=executor.reservation,
+                    timeout=_whole(executor.timeout),
+                    max_wait=_whole(executor.max_wait),
+                    restart=executor.restart,
+                    network=executor.network,
+                    web_access=executor.web_access,
+                    service_account=executor.service_account,
                 )
             case _:
                 raise TypeError(f"{executor!r} was recorded and cannot be converted")
@@ -118,7 +126,7 @@ def _volume(volume: Volume) -> ir.Volume:
         path=volume.path,
         bucket=volume.bucket,
         claim=volume.claim,
-        size=_bytes(volume.size),
+        size=_whole(volume.size),
         storage_class=volume.storage_class,
         shared=volume.shared,
         read_only=volume.read_only,
@@ -139,8 +147,8 @@ def requirements(asked: xm.JobRequirements) -> ir.JobRequirements:
     architecture: xm.Architecture | None = explicit["architecture"]
     return ir.JobRequirements(
         cpu=amounts.get(xm.ResourceType.CPU),
-        ram=_bytes(amounts.get(xm.ResourceType.RAM)),
-        disk=_bytes(amounts.get(xm.ResourceType.DISK)),
+        ram=_whole(amounts.get(xm.ResourceType.RAM)),
+        disk=_whole(amounts.get(xm.ResourceType.DISK)),
         accelerator=_accelerator(asked),
         architecture=architecture.name.lower() if architecture else None,
         location=asked.location,
@@ -149,7 +157,8 @@ def requirements(asked: xm.JobRequirements) -> ir.JobRequirements:
     )
 
 
-def _bytes(amount: float | None) -> int | None:
+def _whole(amount: float | None) -> int | None:
+    """Of bytes or seconds."""
     return None if amount is None else round(amount)
 
 

@@ -238,6 +238,13 @@ def _executor(spec: model.Executor) -> ir.Executor:
                 and ir.TensorboardCapability(
                     name=tensorboard.name, base_output_directory=tensorboard.base_output_directory
                 ),
+                reservation=spec.reservation,
+                timeout=spec.timeout,
+                max_wait=spec.max_wait,
+                restart=spec.restart,
+                network=spec.network,
+                web_access=spec.web_access,
+                service_account=spec.service_account,
             )
         case _:
             assert_never(spec)

@@ -236,6 +236,20 @@ class Vertex(_Executor):
     kind: Literal["vertex"]
     tensorboard: TensorboardCapability | None = None
     """The TensorBoard that the job writes to."""
+    reservation: Text | None = None
+    """A Compute Engine reservation for the accelerators: projects/…/zones/…/reservations/…"""
+    timeout: Annotated[int, Field(gt=0)] | None = None
+    """Seconds that the job may run; seven days when left out."""
+    max_wait: Annotated[int, Field(ge=0)] | None = None
+    """Seconds that the job may wait for machines of flex-start; a day when left out, 0 for ever."""
+    restart: bool = False
+    """Whether the whole job starts again when one of its workers does."""
+    network: Text | None = None
+    """A VPC network that is peered with Vertex AI: projects/<project number>/global/networks/<network>"""
+    web_access: bool = True
+    """Whether shells in its containers can be opened in a browser."""
+    service_account: Text | None = None
+    """The service account that the job acts as; the stack's own when left out."""
 
 
 Executor = Annotated[Local | Kubernetes | Vertex, Field(discriminator="kind")]

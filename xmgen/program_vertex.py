@@ -1,0 +1,61 @@
+"""Plan -> the files of a stack that runs on Vertex AI: project, images, jobs and their manifests."""
+
+from __future__ import annotations
+
+from xmgen import manifests, names, program_gke, summary
+from xmgen.executors import vertex
+from xmgen.executors.kubernetes import OUTPUT_BUCKET
+from xmgen.generated import python
+from xmgen.plan import Plan, header
+
+JOBS = "manifests/vertex/jobs.yaml"
+
+
+def files(plan: Plan) -> dict[str, str]:
+    """The files of the stack's folder but SUMMARY.md and the lock: path relative to it -> text."""
+    experiment = plan.experiment
+    assert plan.vertex is not None  # noqa: S101 — the caller asks for Vertex AI's files of stacks there
+    head, name, title = header(experiment), experiment.stack, experiment.title
+    result = {
+        "__main__.py": python(
+            "stack/vertex_main.py.j2", header=head, docstring=f"{title}: {summary.overview(plan)}", title=title
+        ),
+        "project.py": python(
+            "stack/vertex_project.py.j2",
+            header=head,
+            name=name,
+            label=names.gcp_label(title) or name,
+            region=plan.vertex.region,
+        ),
+        "jobs.py": _jobs(plan),
+        JOBS: f"# {head}\n{manifests.dump(manifest for unit in plan.units for manifest in unit.manifests)}",
+    }
+    if plan.images:
+        result["images.py"] = program_gke.images_module(plan, settings="project")
+    for image in plan.images:
+        result |= {f"images/{image.name}/{file}": text for file, text in image.files.items()}
+    return result
+
+
+def _jobs(plan: Plan) -> str:
+    experiment = plan.experiment
+    boards = [reference for reference in experiment.references if reference.kind == "tensorboard"]
+    variables = dict(zip(boards, names.unique(names.identifier(f"tensorboard {b.name}") for b in boards), strict=True))
+    specs = [manifest["jobSpec"] for unit in plan.units for manifest in unit.manifests]
+    references = [
+        {**program_gke.reference(each, variables, bucket="output"), "secret": each.kind == "secret"}
+        for each in experiment.references
+    ]
+    return python(
+        "stack/vertex_jobs.py.j2",
+        header=header(experiment),
+        name=experiment.stack,
+        images=bool(plan.images),
+        jobs_account=names.service_account(experiment.stack, "jobs"),
+        account=any(isinstance(spec, dict) and spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT for spec in specs),
+        tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
+        references=references,
+        output_token=OUTPUT_BUCKET,
+        account_token=vertex.SERVICE_ACCOUNT,
+        after=[(unit.name, list(unit.depends_on)) for unit in plan.units if unit.depends_on],
+    )

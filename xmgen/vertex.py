@@ -1,0 +1,184 @@
+"""Jobs on Vertex AI: which machines, where, and what one CustomJob cannot be made of. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from xmgen.catalog.vertex import VertexMachine, vertex_machine
+from xmgen.errors import Problem
+from xmgen.executors import images
+from xmgen.executors.vertex import LATE_BINDING, is_tpu, job_settings, texts_of
+from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
+
+Key = tuple[int, str]
+"""A job: the position of its unit, and its name."""
+
+MAX_POOLS = 4
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+|<xmgen:tensorboard:.+>")
+_NETWORK = re.compile(r"projects/[^/]+/global/networks/[^/]+")
+_RESERVATION = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VertexPlan:
+    """machines: of each job. region: where all of them run; None leaves it to the stack's configuration."""
+
+    machines: Mapping[Key, VertexMachine]
+    region: str | None
+    notes: tuple[str, ...] = ()
+
+
+def plan(experiment: Experiment, where: Mapping[Key, str]) -> VertexPlan | list[Problem]:
+    """The machines of the experiment's Vertex jobs, or everything that Vertex AI does not do. where: how an error names
+    a job."""
+    chosen = _Machines()
+    machines: dict[Key, VertexMachine] = {}
+    problems: list[Problem] = []
+    entrypoints = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
+    checked: dict[int, object] = {}
+    for position, unit in enumerate(experiment.units):
+        jobs = [job for job in unit.jobs if isinstance(job.executor, Vertex)]
+        for job in jobs:
+            place = where[position, job.name]
+            found = chosen.of(job.executor, place)
+            if isinstance(found, Problem):
+                problems.append(found)
+            else:
+                machines[position, job.name] = found
+            problems += _job(job, len(jobs), job.executable in entrypoints, place)
+            # A sweep shares its executors: once is enough to say what is wrong with one.
+            if id(job.executor) not in checked:
+                checked[id(job.executor)] = job.executor
+                problems += _executor(job, place)
+        if jobs:
+            first = where[position, jobs[0].name].partition(", job ")[0]
+            problems += _group(unit, [machines.get((position, job.name)) for job in jobs], first)
+    regions = sorted({machine.region for machine in machines.values() if machine.region})
+    if len(regions) > 1:
+        problems.append(
+            Problem(
+                f"jobs ask for {', '.join(regions)}, but a stack's bucket, images and jobs are in one region",
+                hint="compile the jobs of each region into a stack of their own",
+            )
+        )
+    if problems:
+        return problems
+    return VertexPlan(machines=machines, region=regions[0] if regions else None, notes=tuple(_notes(experiment)))
+
+
+class _Machines:
+    """One machine per executor object: a sweep shares one among thousands of jobs."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, VertexMachine | Problem]] = {}
+
+    def of(self, executor: object, where: str) -> VertexMachine | Problem:
+        assert isinstance(executor, Vertex)  # noqa: S101 — the caller's choice
+        known = self._known.get(id(executor))
+        if known is None:
+            found = vertex_machine(executor.requirements, reservation=executor.reservation)
+            # The object is kept beside the result: an id is only unique while its object lives.
+            known = self._known[id(executor)] = (executor, found)
+        found = known[1]
+        return replace(found, where=where) if isinstance(found, Problem) else found
+
+
+def _group(unit: WorkUnit, machines: list[VertexMachine | None], where: str) -> Iterator[Problem]:
+    """What the jobs of a unit must have in common, being one CustomJob."""
+    if len(unit.jobs) > MAX_POOLS:
+        yield Problem(
+            f"has {len(unit.jobs)} jobs, but a CustomJob has at most {MAX_POOLS} worker pools",
+            where,
+            "use `replicas` for jobs that are alike, or add some as work units of their own",
+        )
+    first = machines[0]
+    if first is not None and first.replicas != 1:
+        yield Problem(
+            f"its first job has {first.replicas} replicas, but the first worker pool of a CustomJob has one",
+            where,
+            "xm.JobGroup(chief=…, workers=…): a chief of one replica, then a job with the other replicas",
+        )
+    known = [machine for machine in machines if machine is not None]
+    if len(known) > 1 and any(is_tpu(machine) for machine in known):
+        yield Problem("a CustomJob on TPUs has one worker pool", where, "add the other jobs as work units of their own")
+    if len({machine.strategy for machine in known}) > 1:
+        names = ", ".join(dict.fromkeys(machine.strategy for machine in known))
+        yield Problem(
+            f"its jobs ask for {names}, but a CustomJob is scheduled as a whole", where, "one service_tier for all"
+        )
+    settings = [job_settings(job.executor) for job in unit.jobs if isinstance(job.executor, Vertex)]
+    for name in settings[0]:
+        if any(each[name] != settings[0][name] for each in settings):
+            yield Problem(f"its jobs differ in `{name}`, which a CustomJob has once", where, "give all the same")
+
+
+def _job(job: Job, pools: int, entrypoint_known: bool, where: str) -> Iterator[Problem]:
+    bound = [text for text in texts_of(job) if LATE_BINDING.search(text)]
+    shell = any(isinstance(arg, ShellSafeArg) for arg in job.args)
+    in_env = any(LATE_BINDING.search(value) for value in job.env.values())
+    if (shell or in_env) and not entrypoint_known:
+        what = "a ShellSafeArg" if shell else "the address of a worker pool in its environment"
+        yield Problem(
+            f"has {what}, but the entry point of {job.executable!r} is not known",
+            where,
+            "use xm.PythonContainer, or let the image's own entry point read CLUSTER_SPEC",
+        )
+    there = {f"workerpool{number}" for number in range(pools)}
+    for name in dict.fromkeys(name for text in bound for name in LATE_BINDING.findall(text)):
+        if name not in there:
+            yield Problem(
+                f"asks for the address of {name!r}, which its CustomJob does not have",
+                where,
+                f"there: {', '.join(sorted(there))}, in the order of the group's jobs",
+            )
+    for name in job.env:
+        if not _ENV_NAME.fullmatch(name):
+            yield Problem(
+                f"{name!r} cannot name an environment variable on Vertex AI", where, "letters, digits and `_`"
+            )
+
+
+def _executor(job: Job, where: str) -> Iterator[Problem]:
+    executor = job.executor
+    assert isinstance(executor, Vertex)  # noqa: S101 — the caller's choice
+    board = executor.tensorboard
+    if board is not None and not _TENSORBOARD.fullmatch(board.name):
+        yield Problem(
+            f"{board.name!r} is no TensorBoard",
+            where,
+            "projects/<project>/locations/<region>/tensorboards/<id>, or what "
+            "`vertex.get_default_client().get_or_create_tensorboard(name)` returns",
+        )
+    if executor.network is not None and not _NETWORK.fullmatch(executor.network):
+        yield Problem(
+            f"{executor.network!r} is no network", where, "projects/<project number>/global/networks/<network>"
+        )
+    if executor.reservation is not None and not _RESERVATION.fullmatch(executor.reservation):
+        yield Problem(
+            f"{executor.reservation!r} is no reservation that Vertex AI finds",
+            where,
+            "projects/<project>/zones/<zone>/reservations/<name>",
+        )
+    for name, seconds in (("timeout", executor.timeout), ("max_wait", executor.max_wait)):
+        if seconds is not None and seconds < 0:
+            yield Problem(f"{name} is {seconds}", where, "a number of seconds")
+
+
+def _notes(experiment: Experiment) -> Iterator[str]:
+    """Addresses of worker pools in plain arguments stay as they are: an argument arrives byte for byte."""
+    if any(
+        isinstance(arg, str) and LATE_BINDING.search(arg)
+        for unit in experiment.units
+        for job in unit.jobs
+        if isinstance(job.executor, Vertex)
+        for arg in job.args
+    ):
+        yield (
+            "Some arguments hold %objectname(…)% as plain text and keep it; "
+            "xm.ShellSafeArg(utils.get_workerpool_address(…)) becomes the address."
+        )
+    if any(reference.kind == "secret" for reference in experiment.references):
+        yield "Vertex AI shows the arguments and environment of a CustomJob, secrets included, to whoever may read it."
