@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,6 +155,9 @@ def test_a_tag_stands_for_code_and_dockerfile():
         ({"a": "3", "b": '{"y": 2}'}, {"y": 2}, ["a/metrics.json is left out: not an object"]),
         ({"a": '{"x": -Infinity}'}, {}, ["a/metrics.json is left out: -Infinity is not JSON"]),
         ({"a": '{"x": [1e400]}'}, {}, ["a/metrics.json is left out: a number is too large"]),
+        ({"a": '{"x": 1' + "0" * 400 + "}"}, {}, ["a/metrics.json is left out: a number is too large"]),
+        ({"a": '{"x":' * 40 + "1" + "}" * 40}, {}, ["a/metrics.json is left out: nested more than 32 levels deep"]),
+        ({"a": '{"x":"' + "y" * (1 << 20) + '"}'}, {}, ["a/metrics.json is left out: larger than 1 MiB"]),
         ({"a": "[" * 100_000}, {}, ["a/metrics.json is left out: maximum recursion depth exceeded"]),
         (
             {"a": '{"4dabf18193072939515e22adb298388d": "x"}'},
@@ -173,6 +177,16 @@ def test_metrics(tmp_path: Path, files: dict[str, str], expected: dict[str, Any]
     assert all(text.startswith(start) for text, start in zip(found, problems, strict=True))
 
 
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, Path.mkdir, lambda file: file.symlink_to("/dev/zero")], ids=["pipe", "folder", "endless"]
+)
+def test_metrics_that_are_no_file_are_left_out(tmp_path: Path, make: Callable[[Path], object]):
+    make(tmp_path / "metrics.json")
+    merged, (problem,) = metrics.collect([tmp_path])
+    assert merged == {}
+    assert problem.endswith("is left out: not a file")
+
+
 def test_metrics_with_half_a_character_are_left_out(tmp_path: Path):
     (tmp_path / "metrics.json").write_text('{"x": "\\ud800"}')
     merged, (problem,) = metrics.collect([tmp_path])
@@ -182,7 +196,13 @@ def test_metrics_with_half_a_character_are_left_out(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("train", "train"), ("Train job 1", "Train job 1"), ("a/b", "a-b-c14cddc0"), ("..", "-5ec1f7e7")],
+    [
+        ("train", "train"),
+        ("Train job 1", "Train job 1"),
+        ("a/b", "a-b-c14cddc0"),
+        ("..", "-5ec1f7e7"),
+        ("a\n\x1b[2J", "a--[2J-9dba53ac"),
+    ],
 )
 def test_names_as_file_names(name: str, expected: str):
     assert file_name(name) == expected

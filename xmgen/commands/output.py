@@ -49,7 +49,7 @@ def print_table(
     table = Table(box=box.SIMPLE_HEAD if target.is_terminal else None, pad_edge=False, show_edge=False)
     for column in columns:
         # Fold and never cut: half of a name or a number is worth nothing.
-        table.add_column(Text(column), overflow="fold")
+        table.add_column(Text(cell(column)), overflow="fold")
     for row in rows:
         texts = [cell(value) for value in row]
         table.add_row(*(Text(text, style=(styles or {}).get(text, "")) for text in texts))

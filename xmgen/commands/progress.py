@@ -157,7 +157,7 @@ def line(change: Change, *, logs: bool) -> str:
             return f"running   {change.name}"
         case Trial():
             took = "" if change.duration is None else f" in {change.duration:.1f} s"
-            metrics = "".join(f"  {name}={output.cell(value)}" for name, value in change.metrics.items())
+            metrics = "".join(f"  {output.cell(name)}={output.cell(value)}" for name, value in change.metrics.items())
             return f"{change.status:<9} {change.name}{took}{metrics}"
         case Removed():
             return f"removed   {change.unit}"
@@ -169,9 +169,12 @@ def line(change: Change, *, logs: bool) -> str:
             return f"failed    {change.type} {change.name}"
         case Message(severity="info"):
             return _log_lines(change) if logs else ""
-        case Message():
+        case Message(severity="error") if change.unit:
             # A failed trial's error is part of the report at the end.
-            return "" if change.unit else f"{change.severity}: {change.text}"
+            return ""
+        case Message():
+            whose = f"{change.unit}: " if change.unit else ""
+            return f"{change.severity}: {whose}{change.text}"
 
 
 def _log_lines(message: Message) -> str:

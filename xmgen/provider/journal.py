@@ -154,7 +154,7 @@ class RunFolder:
 
 def file_name(name: str) -> str:
     """A name as a file name: names of jobs are free text. The usual ones stay as they are."""
-    safe = "".join("-" if char in "/\\\0" else char for char in name)
+    safe = "".join("-" if char in "/\\" or not char.isprintable() else char for char in name)
     if not safe or safe != name or safe.startswith(".") or len(os.fsencode(safe)) > 120:
         return f"{safe.lstrip('.')[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return safe
