@@ -60,16 +60,15 @@ def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None =
     lacking = [demand for demand in demands if not _offers(offered, demand.placement)]
     own = plan_pools(lacking).pools
     suffix = "" if cluster.kind == "own" else names.short_hash(experiment.stack)[:6]
-    own_classes = {demand.placement.node_class for demand in lacking}
-    nodes = {placement.node_class: placement.node_class for placement in distinct.values()}
+    nodes = {key: placement.node_class for key, placement in distinct.items()}
     if suffix:
         # Pools that others may remove, or that have another's name, are none to rely on.
-        nodes |= {name: f"{name}-{suffix}" for name in nodes if name in own_classes}
+        nodes |= {id(demand.placement): f"{demand.placement.node_class}-{suffix}" for demand in lacking}
         own = tuple(_apart(pool, suffix) for pool in own)
     return ClusterPlan(
         cluster=dataclasses.replace(cluster, pools=own),
         places=found,
-        nodes={key: nodes[placement.node_class] for key, placement in found.items()},
+        nodes={key: nodes[id(placement)] for key, placement in found.items()},
         notes=tuple(dict.fromkeys(f"{note}." for demand in demands for note in demand.placement.notes)),
     )
 

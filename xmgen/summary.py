@@ -28,6 +28,8 @@ ROWS = 200
 def overview(plan: Plan) -> str:
     """`8 work units on this machine`."""
     count = len(plan.units)
+    if count == 0:
+        return "a GKE cluster that experiments share"
     places = {"local": "on this machine", "kubernetes": "on GKE", "vertex": "on Vertex AI"}
     where = " and ".join(dict.fromkeys(places[unit.executor] for unit in plan.units))
     return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
@@ -70,12 +72,13 @@ def render(plan: Plan) -> str:
 def _resources(plan: Plan) -> list[tuple[str, int]]:
     runs = [unit for unit in plan.units if unit.executor == "local"]
     jobs = [manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests]
+    own = 1 if plan.cluster and plan.cluster.kind == "own" else 0
     counts = [
         ("xmgen:local:Executable", len(plan.executables)),
         ("xmgen:local:Run", len(runs)),
-        ("gcp:container/cluster:Cluster", 1 if plan.cluster else 0),
+        ("gcp:container/cluster:Cluster", own),
         # And the one for the cluster's own pods.
-        ("gcp:container/nodePool:NodePool", len(plan.cluster.pools) + 1 if plan.cluster else 0),
+        ("gcp:container/nodePool:NodePool", len(plan.cluster.pools) + own if plan.cluster else 0),
         ("docker-build:index:Image", len(plan.images)),
         ("kubernetes:batch/v1:Job", len(jobs)),
         ("xmgen:vertex:CustomJob", sum(unit.executor == "vertex" for unit in plan.units)),

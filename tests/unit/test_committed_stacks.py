@@ -11,6 +11,7 @@ import pytest
 
 from tests import programs
 from xmgen import compiler, lock, planner, program, stack
+from xmgen.commands import target
 from xmgen.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ LOCAL = [name for name in STACKS if not (ROOT / "stacks" / name / "cluster.py").
 
 
 def plan_of(name: str) -> Plan:
-    return planner.plan(lock.read(ROOT / "stacks" / name / "experiment.lock.json"))
+    return planner.plan(lock.read(ROOT / "stacks" / name / "experiment.lock.json"), compiler.compiled_stacks(ROOT))
 
 
 def test_every_example_has_its_stack() -> None:
@@ -31,7 +32,9 @@ def test_every_example_has_its_stack() -> None:
 @pytest.mark.parametrize("name", STACKS)
 def test_a_committed_stack_is_up_to_date(name: str) -> None:
     recorded = lock.read(ROOT / "stacks" / name / "experiment.lock.json")
-    _, files = compiler.compile_source(ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags)
+    _, files = compiler.compile_source(
+        ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags, cluster=target.chosen(recorded)
+    )
     assert stack.difference(ROOT, name, files) == ""
 
 

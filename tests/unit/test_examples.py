@@ -39,7 +39,7 @@ def test_the_yaml_file_says_what_the_launch_script_says(example: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert TWINS == ["dockerfile", "pipeline", "quickstart"]
+    assert TWINS == ["dockerfile", "gke-sweep", "gke-train", "pipeline", "quickstart"]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,11 @@ def test_there_are_examples() -> None:
         ("group", [()]),
         ("pipeline", [(), (0,), (0,), (0,), (0,), (1, 2, 3, 4)]),
         ("dockerfile", [()] * 4),
+        ("gke-train", [()]),
+        ("gke-sweep", [()] * 6),
+        ("gke-group", [()] * 2),
+        ("gke-tpu", [()]),
+        ("gke-shared", [(), (0,)]),
     ],
 )
 def test_units_and_their_order(example: str, expected: list[tuple[int, ...]]) -> None:
@@ -118,3 +123,8 @@ def test_dockerfiles_program_estimates_pi(tmp_path: Path) -> None:
     metrics = run_unit(unit, "estimate", cwd=ROOT / "examples/dockerfile", output=tmp_path / "output")
     assert metrics["samples"] == 200000
     assert metrics["error"] < 0.02
+
+
+def test_shared_clusters_program_counts_primes(tmp_path: Path) -> None:
+    unit = load("gke-shared", "launcher.py").units[0]
+    assert run_unit(unit, "primes", cwd=ROOT / "examples/gke-shared", output=tmp_path / "output") == {"primes": 1229}

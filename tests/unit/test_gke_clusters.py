@@ -244,6 +244,14 @@ def test_what_a_shared_cluster_lacks_the_stack_adds(made: Experiment) -> None:
     assert len(added.name) <= 39
 
 
+def test_jobs_of_one_kind_go_where_their_machines_are() -> None:
+    made = experiment(job("small", executor=kubernetes(T4)), job("large", executor=kubernetes(T4, cpu=16)))
+    plan = shared(made, T4_POOL)
+    [added] = plan.cluster.pools  # type: ignore[union-attr]
+    small, large = (pod(manifest)["nodeSelector"]["xmgen/nodes"] for unit in plan.units for manifest in unit.manifests)
+    assert large == added.labels["xmgen/nodes"] == f"{small}-{large.rsplit('-', 1)[1]}"
+
+
 def test_a_shared_cluster_needs_as_many_slices_as_a_job() -> None:
     two = experiment(job(executor=kubernetes(Accelerator(type="tpu_v5e", topology="4x4", slices=2))))
     pool = PoolRequest(requirements=JobRequirements(accelerator=SLICE))

@@ -17,7 +17,6 @@ from xmgen.review import report
 from xmgen.review.compare import ResourceChange, compare
 from xmgen.review.resources import CLUSTER_TYPE, IMAGE_TYPE, POOL_TYPE, resources
 
-
 CHANGED = replace(TRAINER, digest="sha256:changed")
 
 

@@ -24,7 +24,7 @@ def default_stack(project: Project, source: Path) -> str:
     # The project's own folder is called as its user likes, so it names nothing.
     if source.stem in GENERIC_STEMS and source.resolve().parent != project.root:
         return names.stack_name(source.resolve().parent.name)
-    return names.stack_name(source.stem)
+    return names.stack_name(source.stem.removesuffix(".cluster"))
 
 
 def stack_of(project: Project, source: Path, stack: str | None) -> str:
