@@ -66,6 +66,10 @@ class Options:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        # A stack's flags should mean the same when a later version has more options.
+        super().__init__(**settings, allow_abbrev=False)
+
     def error(self, message: str) -> NoReturn:
         hint = f"`xmgen {self.prog} --help` lists the options; the program's own arguments follow `--`"
         raise InputError(Problem(message, self.prog, hint))
