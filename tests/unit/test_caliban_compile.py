@@ -116,7 +116,7 @@ def test_a_cluster_is_a_stack_without_jobs(folder: Path) -> None:
     run("cluster", "create", "--cluster_name", "Shared_1", "--zone", "us-west1-b", "--single_zone")
     assert 'location = "us-west1-b"' in (folder.parent / "stacks" / "shared-1" / "cluster.py").read_text()
     # Jobs for a cluster of another stack.
-    assert load(folder, "cluster", "job", "submit", "--cluster_name", "shared-1", "run.sh").cluster == ClusterChoice(
+    assert load(folder, "cluster", "job", "submit", "--cluster_name", "Shared_1", "run.sh").cluster == ClusterChoice(
         kind="stack", name="shared-1"
     )
     assert load(folder, "cluster", "job", "submit", "--cluster_name", "other", "run.sh").cluster == ClusterChoice(

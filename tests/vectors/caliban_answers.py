@@ -30,6 +30,7 @@ from xmgen.frontends.caliban import (
     machines,
     mlflow,
     packaging,
+    project,
     settings,
 )
 
@@ -287,9 +288,9 @@ def _caip_jobs(given: Any) -> Any:
     """The training jobs, and on which machine of Vertex AI they run."""
     gpu = machines.parse_gpu_spec(given["gpu_spec"]) if given.get("gpu_spec") else None
     tpu = machines.parse_tpu_spec(given["tpu_spec"]) if given.get("tpu_spec") else None
-    name = given.get("job_name") or caliban.default_job_name(USER)
+    name = given.get("job_name") or project.default_job_name(USER)
     tags = jobs.job_labels(name, given["image_tag"], gpu, tpu, (given.get("labels") or {}).items())
-    machine = caliban.vertex_requirements(gpu, tpu, machines.parse_machine_type(given["machine_type"]), given["region"])
+    machine = project.vertex_requirements(gpu, tpu, machines.parse_machine_type(given["machine_type"]), given["region"])
     found = vertex_machine(machine)
     if isinstance(found, Problem):
         return REJECTED

@@ -19,6 +19,8 @@ from xmgen.experiment import Experiment
 from xmgen.frontends import caliban as frontend
 from xmgen.frontends.caliban import expansion, flags, jobs, machines, options
 from xmgen.frontends.caliban.options import Options
+from xmgen.frontends.caliban.project import Project as CalibanProject
+from xmgen.frontends.caliban.project import exported
 from xmgen.plan import PlannedImage
 from xmgen.project import Project
 
@@ -86,7 +88,7 @@ def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str
             f"stacks/{stack} would be compiled: a GKE cluster in {location}; `xmgen up {stack}` would create it."
         )
         return
-    caliban_project = frontend.Project.of(folder, project.root, stack, chosen)
+    caliban_project = CalibanProject.of(folder, project.root, stack, chosen)
     image = chosen.image or NO_IMAGE_YET
     for number, text in enumerate(_descriptions(caliban_project, experiment, image), start=1):
         output.say(f"Job {number}: {text}")
@@ -96,7 +98,7 @@ def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str
     )
 
 
-def _descriptions(project: frontend.Project, experiment: Experiment, image: str) -> Iterable[str]:
+def _descriptions(project: CalibanProject, experiment: Experiment, image: str) -> Iterable[str]:
     match project.options.command:
         case "run":
             terminal = jobs.window_size(*os.get_terminal_size()) if sys.stdout.isatty() else []
@@ -105,7 +107,7 @@ def _descriptions(project: frontend.Project, experiment: Experiment, image: str)
                 job = jobs.local_job(run, project.mode, image, index, config, run_args, terminal)
                 yield f"Running command: {shlex.join(job['command'])}"
         case "submit":
-            for job in frontend.exported(project, image):
+            for job in exported(project, image):
                 yield json.dumps(job["spec"], indent=2, ensure_ascii=False)
         case _:
             for unit in experiment.units:
@@ -116,9 +118,9 @@ def _descriptions(project: frontend.Project, experiment: Experiment, image: str)
 
 def _export(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> int:
     """Write the Jobs as files: `f.yaml`, or `f_0.yaml`, `f_1.yaml` and so on when there are several."""
-    caliban_project = frontend.Project.of(folder, project.root, stack, chosen)
+    caliban_project = CalibanProject.of(folder, project.root, stack, chosen)
     image = chosen.image or _image_to_push(caliban_project, arguments, chosen)
-    documents = list(frontend.exported(caliban_project, image))
+    documents = list(exported(caliban_project, image))
     stem, _, extension = (chosen.export or "").rpartition(".")
     paths = [Path(f"{stem}.{extension}")]
     if len(documents) != 1:
@@ -142,7 +144,7 @@ def _serialised(document: dict[str, Any], extension: str) -> str:
     return yaml.safe_dump(document, allow_unicode=True)
 
 
-def _image_to_push(project: frontend.Project, arguments: Sequence[str], chosen: Options) -> str:
+def _image_to_push(project: CalibanProject, arguments: Sequence[str], chosen: Options) -> str:
     """The name in the project's registry; its id is the hash of what it holds."""
     cloud_project = chosen.project_id or os.environ.get("PROJECT_ID")
     if not cloud_project:
