@@ -1,5 +1,6 @@
-"""A Caliban project: its command line, in the project's folder, is what a stack is compiled from. docs/caliban.md lists
-each decision.
+"""A Caliban project: a command of Caliban's, in the project's folder, is what a stack is compiled from.
+
+docs/caliban.md lists each decision.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from xmgen import experiment as ir
-from xmgen import names, project
+from xmgen import names
 from xmgen.errors import InputError, Problem
 from xmgen.frontends.caliban import machines
 from xmgen.frontends.caliban.options import Options, parse
 from xmgen.frontends.caliban.project import DATABASE_PASSWORD, Project
+from xmgen.project import Project as XmgenProject
 
 DEFAULT_CLUSTER = "blueshift"
 _SUFFIX = {"run": "local", "cloud": "vertex", "submit": "gke"}
@@ -64,7 +66,7 @@ def _cluster_choice(root: Path, options: Options) -> ir.ClusterChoice | None:
     if options.cluster_name is None:
         return None
     stack = names.stack_name(options.cluster_name)
-    if stack in project.Project(root=root).stacks():
+    if stack in XmgenProject(root=root).stacks():
         return ir.ClusterChoice(kind="stack", name=stack)
     return ir.ClusterChoice(kind="existing", name=options.cluster_name)
 
