@@ -30,6 +30,22 @@ def slug(text: str, limit: int = 63) -> str:
     return result[-limit:].lstrip("-")
 
 
+def shortened(text: str, limit: int) -> str:
+    """A slug that is not longer: its first word, and as many of its last ones as fit; those say most."""
+    if len(text) <= limit:
+        return text
+    first, *rest = text.split("-")
+    first = first[: limit // 2]
+    kept: list[str] = []
+    room = limit - len(first)
+    for word in reversed(rest):
+        room -= len(word) + 1
+        if room < 0:
+            break
+        kept.append(word)
+    return "-".join([first, *reversed(kept)])
+
+
 def stack_name(text: str) -> str:
     """A stack's name from a file's or folder's: what Pulumi and a file system both take."""
     return slug(text, limit=40) or f"experiment-{short_hash(text)}"

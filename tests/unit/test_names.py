@@ -93,3 +93,17 @@ def test_full_job_names_are_xmanagers() -> None:
     auxiliary = WorkUnit(id=0, jobs=(job(),), role="auxiliary")
     assert names.full_job_name(17, unit, "train") == "17_3_train"
     assert names.full_job_name(17, auxiliary, "board") == "17_auxiliary_board"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("train-lr-0-1-1f3a9c2b", 36, "train-lr-0-1-1f3a9c2b"),
+        ("tensorboard-host-0-0-0-0-load-fast-false-27218119", 36, "tensorboard-load-fast-false-27218119"),
+        ("a-bb-ccc", 7, "a-ccc"),
+        ("abcdefghij-x", 8, "abcd-x"),
+        ("a-bbbbbbbbbb", 5, "a"),
+    ],
+)
+def test_shortened_keeps_the_first_word_and_the_last_ones(text: str, limit: int, expected: str) -> None:
+    assert names.shortened(text, limit) == expected

@@ -128,7 +128,7 @@ def job_manifests(
     )
     kinds = [logical_name, labels, annotations, template, placement.pods, placement.slices, _retries(job)]
     content = json.dumps(kinds, sort_keys=True)
-    readable = names.slug(logical_name, _NAME_LENGTH)
+    readable = names.shortened(logical_name, _NAME_LENGTH)
     base = f"{readable}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     # Only slices of TPUs are apart from each other; those of GPUs are machines like others.
     separate = placement.slices if placement.tpu else 1
