@@ -85,7 +85,7 @@ def _cluster(choice: ClusterChoice | None, placements: Sequence[Placement], shar
     if choice is None or choice.kind == "own":
         location = location or (choice.location if choice else None)
         whole = next((each for each in placements if each.tpu and each.tpu.multi_host and not each.zone), None)
-        if whole is not None and location is not None and whole.region:
+        if whole is not None and location is not None and _is_region(location):
             return Problem(
                 f"a slice of {whole.accelerator} is in one zone, but {location} is a region",
                 hint=f"ask for a zone, such as {location}-a",
@@ -98,6 +98,11 @@ def _cluster(choice: ClusterChoice | None, placements: Sequence[Placement], shar
     if location is not None and there is not None and not (_within(location, there) or _within(there, location)):
         return Problem(f"jobs ask for {location}, but the cluster {choice.name} is in {there}")
     return Cluster(kind=choice.kind, name=choice.name, location=there, system_machine_type=None, pools=())
+
+
+def _is_region(location: str) -> bool:
+    """`us-central1`, as opposed to the zone `us-central1-a`."""
+    return location.count("-") == 1
 
 
 def _within(inner: str, outer: str) -> bool:

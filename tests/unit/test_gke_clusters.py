@@ -192,6 +192,13 @@ def test_every_slice_is_a_pool() -> None:
     assert slices(experiment(job("a", executor=kubernetes(SLICE)), job("b", executor=kubernetes(SLICE)))) == ["1", "2"]
 
 
+def test_a_cluster_with_slices_is_in_one_zone() -> None:
+    pool = PoolRequest(requirements=JobRequirements(accelerator=SLICE))
+    assert planner.plan(cluster_only(pool, location="europe-west4-b")).cluster is not None
+    with pytest.raises(InputError, match="a slice of tpu_v5e is in one zone, but europe-west4 is a region"):
+        planner.plan(cluster_only(pool, location="europe-west4"))
+
+
 # Whose cluster it is
 
 

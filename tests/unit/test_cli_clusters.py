@@ -1,0 +1,194 @@
+"""Whose cluster it is, on the command line: chosen, remembered, created."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from xmgen import init, lock
+from xmgen.cli import cli
+from xmgen.commands import cluster, operate
+from xmgen.errors import InputError
+from xmgen.experiment import ClusterChoice
+from xmgen.project import Project
+
+TEAM = """
+title: Team
+location: europe-west4-a
+pools:
+- requirements: {t4: 1}
+  jobs: 8
+"""
+EXPERIMENT = """
+title: Sweep
+executables: {trainer: {kind: container, image_path: 'trainer:1'}}
+work_units:
+  train: {job: {executable: trainer, executor: {kind: kubernetes, requirements: {t4: 1}}}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    init.init(tmp_path)
+    (tmp_path / "team.cluster.yaml").write_text(TEAM)
+    (tmp_path / "sweep.yaml").write_text(EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def compiled(project: Path, stack: str) -> ClusterChoice | None:
+    return lock.read(project / "stacks" / stack / "experiment.lock.json").cluster
+
+
+def test_a_clusters_file_compiles_to_a_stack_of_its_name(project: Path) -> None:
+    done = run("compile", "team.cluster.yaml")
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in (project / "stacks" / "team").iterdir()) == [
+        "SUMMARY.md",
+        "__main__.py",
+        "cluster.py",
+        "experiment.lock.json",
+    ]
+    assert run("check").exit_code == 0
+
+
+def test_the_choice_of_the_command_line_is_remembered(project: Path) -> None:
+    run("compile", "team.cluster.yaml")
+    assert run("compile", "sweep.yaml", "--cluster", "stack:team").exit_code == 0
+    expected = ClusterChoice(kind="stack", name="team", by_option=True)
+    assert compiled(project, "sweep") == expected
+    assert "StackReference" in (project / "stacks" / "sweep" / "cluster.py").read_text()
+    assert run("check").exit_code == 0
+    assert run("compile", "sweep.yaml").exit_code == 0
+    assert compiled(project, "sweep") == expected
+    assert run("compile", "sweep.yaml", "--cluster", "own").exit_code == 0
+    assert compiled(project, "sweep") == ClusterChoice(kind="own", by_option=True)
+    assert "StackReference" not in (project / "stacks" / "sweep" / "cluster.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("{stack: team}", ClusterChoice(kind="stack", name="team")),
+        ("{existing: prod}", ClusterChoice(kind="existing", name="prod")),
+        (
+            "{existing: prod, location: us-central1-a}",
+            ClusterChoice(kind="existing", name="prod", location="us-central1-a"),
+        ),
+    ],
+)
+def test_a_file_says_it_too_and_the_command_line_comes_first(project: Path, key: str, expected: ClusterChoice) -> None:
+    run("compile", "team.cluster.yaml")
+    (project / "sweep.yaml").write_text(f"{EXPERIMENT}cluster: {key}\n")
+    assert run("compile", "sweep.yaml").exit_code == 0
+    assert compiled(project, "sweep") == expected
+    assert run("check").exit_code == 0
+    run("compile", "sweep.yaml", "--cluster", "existing:other@us-east1")
+    assert compiled(project, "sweep") == ClusterChoice(
+        kind="existing", name="other", location="us-east1", by_option=True
+    )
+
+
+def test_what_is_wrong_with_a_choice_is_said(project: Path) -> None:
+    for choice in ("", "team", "stack:", "stack:a@b", "existing:", "existing:a@", "own:x", "other:x"):
+        done = run("compile", "sweep.yaml", "--cluster", choice)
+        assert done.exit_code == 2, choice
+        assert f"{choice!r} chooses no cluster" in done.output
+    done = run("compile", "sweep.yaml", "--cluster", "stack:tean")
+    assert (done.exit_code, "which is not compiled" in done.output) == (2, True)
+
+
+def test_a_shared_clusters_change_shows_in_those_that_use_it(project: Path) -> None:
+    run("compile", "team.cluster.yaml")
+    run("compile", "sweep.yaml", "--cluster", "stack:team")
+    (project / "team.cluster.yaml").write_text(TEAM.replace("t4: 1", "l4_24th: 1"))
+    assert run("compile", "team.cluster.yaml").exit_code == 0
+    done = run("check", "sweep")
+    assert done.exit_code == 1
+    assert "t4-1" in done.output
+
+
+def test_everything_wrong_in_a_clusters_file_is_said_at_once(project: Path) -> None:
+    (project / "team.cluster.yaml").write_text("title: Team\nplace: here\npools:\n- {requirements: {t5: 1}, jobs: 0}\n")
+    done = run("compile", "team.cluster.yaml")
+    assert done.exit_code == 2
+    assert all(word in done.output for word in ("place", "t5", "jobs"))
+    assert not (project / "stacks" / "team").exists()
+
+
+def test_inspect_shows_a_cluster(project: Path) -> None:
+    run("compile", "team.cluster.yaml")
+    shown = json.loads(run("inspect", "team", "--json").stdout)
+    assert [resource["type"] for resource in shown["resources"]] == [
+        "gcp:container/cluster:Cluster",
+        "gcp:container/nodePool:NodePool",
+    ]
+
+
+# create, without the engine
+
+
+@pytest.fixture
+def brought_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    calls: list[tuple[str, str | None]] = []
+
+    def up(project: Project, source: str, *, stack: str | None, **_: object) -> int:
+        calls.append((Path(source).relative_to(project.root).as_posix(), stack))
+        return 0
+
+    monkeypatch.setattr(operate, "up", up)
+    return calls
+
+
+def test_create_writes_the_clusters_file_and_brings_it_up(project: Path, brought_up: list[object]) -> None:
+    pools = ["--pool", "t4=1,service_tier=freebie,jobs=8", "--pool", "tpu_v5e=4x4,reservation=ours"]
+    done = run("cluster", "create", "lab", "--location", "us-west4-a", *pools)
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load((project / "clusters" / "lab.cluster.yaml").read_text()) == {
+        "title": "Cluster lab",
+        "location": "us-west4-a",
+        "pools": [
+            {"requirements": {"t4": 1, "service_tier": "freebie"}, "jobs": 8},
+            {"requirements": {"tpu_v5e": "4x4"}, "reservation": "ours"},
+        ],
+    }
+    assert brought_up == [("clusters/lab.cluster.yaml", "lab")]
+    assert run("compile", "clusters/lab.cluster.yaml").exit_code == 0
+
+
+def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: list[object]) -> None:
+    run("cluster", "create", "lab", "--location", "us-west4-a")
+    before = (project / "clusters" / "lab.cluster.yaml").read_text()
+    assert run("cluster", "create", "lab").exit_code == 0
+    refused = run("cluster", "create", "lab", "--pool", "t4=1")
+    assert (refused.exit_code, "is there already" in refused.output) == (2, True)
+    assert (project / "clusters" / "lab.cluster.yaml").read_text() == before
+    assert len(brought_up) == 2
+
+
+@pytest.mark.parametrize("name", ["Lab", "a/b", "../x", "a b"])
+def test_names_of_clusters(project: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be the name"):
+        cluster.source_of(Project(root=project), name)
+
+
+@pytest.mark.parametrize("pool", ["t4", "=1", "t4=1,x"])
+def test_pools_that_say_nothing(project: Path, pool: str) -> None:
+    done = run("cluster", "create", "lab", "--pool", pool)
+    assert (done.exit_code, "is no pool" in done.output) == (2, True)
+    assert not (project / "clusters").exists()
+
+
+def test_logs_of_a_cluster_are_elsewhere(project: Path) -> None:
+    run("compile", "sweep.yaml")
+    done = run("logs", "sweep")
+    assert done.exit_code == 1
+    assert "kubectl logs --namespace sweep --selector xmgen/unit=" in done.output
