@@ -16,7 +16,7 @@ from xmgen.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted(path.parent.name for path in ROOT.glob("stacks/*/experiment.lock.json"))
-LOCAL = [name for name in STACKS if not (ROOT / "stacks" / name / "cluster.py").exists()]
+LOCAL = [name for name in STACKS if (ROOT / "stacks" / name / "executables.py").exists()]
 
 
 def plan_of(name: str) -> Plan:

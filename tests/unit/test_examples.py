@@ -54,6 +54,8 @@ def test_there_are_examples() -> None:
         ("gke-group", [()] * 2),
         ("gke-tpu", [()]),
         ("gke-shared", [(), (0,)]),
+        ("vertex", [(), (), (), (), (0, 1, 2, 3)]),
+        ("vertex-group", [()]),
     ],
 )
 def test_units_and_their_order(example: str, expected: list[tuple[int, ...]]) -> None:

@@ -17,8 +17,11 @@ CLUSTER_TYPE = "gcp:container/cluster:Cluster"
 POOL_TYPE = "gcp:container/nodePool:NodePool"
 IMAGE_TYPE = "docker-build:index:Image"
 
-UNIT_TYPES = (RUN_TYPE, JOB_TYPE)
-"""What work units become."""
+CUSTOM_JOB_TYPE = "xmgen:vertex:CustomJob"
+
+_UNIT_TYPE = {"local": RUN_TYPE, "kubernetes": JOB_TYPE, "vertex": CUSTOM_JOB_TYPE}
+UNIT_TYPES = tuple(_UNIT_TYPE.values())
+"""What work units become, by executor."""
 
 _OBJECT_TYPES = {
     "PersistentVolumeClaim": "kubernetes:core/v1:PersistentVolumeClaim",
@@ -53,6 +56,7 @@ def resources(plan: Plan) -> list[Resource]:
     ]
     if plan.cluster is not None:
         result += _cluster(plan, plan.cluster)
+    result += _images(plan)
     steps: dict[str, int] = {}
     first = 2 if plan.cluster is None else 1 + max((resource.step for resource in result), default=1)
     for unit in plan.units:
@@ -62,8 +66,7 @@ def resources(plan: Plan) -> list[Resource]:
             name, inputs = unit.name, manifest
             if unit.executor == "kubernetes":
                 name, inputs = resource_name(manifest), job_inputs(manifest)
-            type = JOB_TYPE if unit.executor == "kubernetes" else RUN_TYPE
-            result.append(Resource(type, name, steps[unit.name], unit.depends_on, inputs))
+            result.append(Resource(_UNIT_TYPE[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
     return sorted(result, key=lambda resource: resource.step)
 
 
@@ -77,13 +80,18 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[Resource]:
         arguments = cast(Manifest, gke.pool_arguments(pool))
         needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
         result.append(Resource(POOL_TYPE, pool.name, 1 + len(needs), needs, arguments))
+    for each in plan.objects:
+        metadata = cast(dict[str, Any], each["metadata"])
+        result.append(Resource(_OBJECT_TYPES[str(each["kind"])], str(metadata["name"]), 3, (), each))
+    return result
+
+
+def _images(plan: Plan) -> list[Resource]:
+    result: list[Resource] = []
     for image in plan.images:
         fields = {key: value for key, value in asdict(image).items() if key not in ("name", "files")}
         inputs = cast(Manifest, {**fields, **image.files})
         result.append(Resource(IMAGE_TYPE, image.name, 1, (), inputs))
-    for each in plan.objects:
-        metadata = cast(dict[str, Any], each["metadata"])
-        result.append(Resource(_OBJECT_TYPES[str(each["kind"])], str(metadata["name"]), 3, (), each))
     return result
 
 
