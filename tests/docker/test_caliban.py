@@ -25,7 +25,7 @@ PYTHON = "xmgen-test-python:latest"
 SHOW = """\
 import json, os, pathlib, sys
 
-found = sorted(str(path.relative_to(".")) for path in pathlib.Path(".").rglob("*") if path.is_file())
+found = sorted(str(path.relative_to(".")) for path in pathlib.Path(".").rglob("*") if path.suffix not in ("", ".pyc"))
 credentials = pathlib.Path("~/.config/gcloud/adc").expanduser()
 print(json.dumps({
     "argv": sys.argv[1:],
