@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -279,8 +280,13 @@ def test_nothing_of_a_script_stays_behind(tmp_path: Path, monkeypatch: pytest.Mo
     script = write(
         tmp_path / "scripts",
         """
-        import os, sys
+        import os, signal, sys
         from absl import flags
+        os.umask(0o777)
+        sys.setrecursionlimit(900)
+        sys.excepthook = print
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.alarm(1000)
         sys.path.append(os.path.join(os.path.dirname(__file__), '..', 'elsewhere'))
         import found
         flags.DEFINE_string('name', '', '')
@@ -295,6 +301,8 @@ def test_nothing_of_a_script_stays_behind(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HERE", "before")
 
     def state() -> object:
+        umask = os.umask(0o022)
+        os.umask(umask)
         return (
             list(sys.path),
             sys.argv,
@@ -305,6 +313,11 @@ def test_nothing_of_a_script_stays_behind(tmp_path: Path, monkeypatch: pytest.Mo
             asyncio.get_event_loop(),
             sorted(absl_flags.FLAGS),
             absl_flags.FLAGS.is_parsed(),
+            umask,
+            sys.getrecursionlimit(),
+            sys.excepthook,
+            signal.getsignal(signal.SIGTERM),
+            signal.getitimer(signal.ITIMER_REAL),
         )
 
     asyncio.set_event_loop(asyncio.new_event_loop())  # and stays: later tests may want one

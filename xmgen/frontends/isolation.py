@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import importlib
 import os
+import signal
 import sys
 import sysconfig
+import threading
 import types
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -86,19 +88,41 @@ def main_module(module: types.ModuleType) -> Generator[None]:
 
 @contextlib.contextmanager
 def _process_state() -> Generator[None]:
-    """argv, path, environment and working directory are as before afterwards."""
+    """argv, path, environment, working directory and what else a process has one of are as before afterwards."""
     argv, path, environment, cwd = sys.argv, list(sys.path), dict(os.environ), Path.cwd()
-    bytecode = sys.dont_write_bytecode
+    bytecode, recursion, hook = sys.dont_write_bytecode, sys.getrecursionlimit(), sys.excepthook
+    mask = os.umask(0o077)
+    os.umask(mask)
     try:
-        yield
+        with _signals():
+            yield
     finally:
-        sys.argv, sys.path[:] = argv, path
+        os.umask(mask)
+        sys.setrecursionlimit(recursion)
+        sys.argv, sys.path[:], sys.excepthook = argv, path, hook
         sys.dont_write_bytecode = bytecode
         # Not cleared first: a thread of the caller must not see an empty environment.
         for name in set(os.environ) - set(environment):
             del os.environ[name]
         os.environ.update(environment)
         os.chdir(cwd)
+
+
+@contextlib.contextmanager
+def _signals() -> Generator[None]:
+    """Handlers of signals, and alarms: a script may time itself out, but not what comes after it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # None stands for a handler that is not Python's, which could not be put back.
+    before = {number: found for number in signal.valid_signals() if (found := signal.getsignal(number)) is not None}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            if signal.getsignal(number) != handler:
+                signal.signal(number, handler)
 
 
 @contextlib.contextmanager
