@@ -18,6 +18,9 @@ UNIT_SLUG_LENGTH = 40
 """Characters of a unit's slug. With its hash and a counter a logical name stays below 54: Pulumi and Kubernetes append
 up to nine characters, and 63 is the limit of a DNS label."""
 
+NO_STACKS = frozenset({"backend"})
+"""Names that stand for something else beside the stacks' folders in `.xmgen/`: `.xmgen/backend` is Pulumi's state."""
+
 
 @functools.lru_cache(maxsize=4096)
 def slug(text: str, limit: int = 63) -> str:
@@ -48,7 +51,8 @@ def shortened(text: str, limit: int) -> str:
 
 def stack_name(text: str) -> str:
     """A stack's name from a file's or folder's: what Pulumi and a file system both take."""
-    return slug(text, limit=40) or f"experiment-{short_hash(text)}"
+    name = slug(text, limit=40) or f"experiment-{short_hash(text)}"
+    return f"{name}-experiment" if name in NO_STACKS else name
 
 
 def experiment_id(stack: str) -> int:

@@ -50,6 +50,10 @@ def test_a_stack_name_is_never_empty_and_is_stable(text: str) -> None:
     assert names.stack_name(text) == name
 
 
+def test_no_stack_is_called_like_the_folder_of_pulumis_state() -> None:
+    assert names.stack_name("Backend") == "backend-experiment"
+
+
 @given(st.text())
 def test_an_identifier_is_one(text: str) -> None:
     compile(f"{names.identifier(text)} = 1", "", "exec")
