@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import gcp_programs, programs
+from tests.builders import python_container
 from tests.gcp_programs import Play
 from tests.vectors import xmanager
 from tests.vectors.invocation import invocation
@@ -547,7 +548,9 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
         job(WORKERPOOL0, name="chief", executor=vertex(location="us-east1", on={"tensorboard": board})),
         job(name="worker", executor=vertex(replicas=2, location="us-east1", on={"tensorboard": board})),
     )
-    compiled = experiment(first, group, after={1: [0]}, references=(secret, config, bucket, BOARD))
+    trainer = python_container("trainer", push_image_tag="gcr.io/acme/trainer:latest")
+    references = (secret, config, bucket, BOARD)
+    compiled = experiment(first, group, executables=(trainer,), after={1: [0]}, references=references)
     # Copies: running a program leaves caches beside it.
     folders = {name: Path(shutil.copytree(ROOT / "stacks" / name, tmp_path / name)) for name in STACKS}
     for name, each in {
@@ -564,6 +567,9 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     assert [problem for each in played.values() for resource in each.resources for problem in resource.problems] == []
     assert gcp_programs.type_problems(list(folders.values())) == []
 
+    [image] = played["everything"].of("docker-build:index:Image")
+    assert image.inputs["tags"][1] == "gcr.io/acme/trainer:latest"
+    assert played["everything"].of("gcp:artifactregistry/repository:Repository") == []
     train, second = played["everything"].of("xmgen:vertex:CustomJob")
     output = "output-1234/sweep"
     [pool] = train.inputs["jobSpec"]["workerPoolSpecs"]

@@ -186,6 +186,20 @@ def test_ctrl_c_leaves_the_job_running_and_adopted(vertex: Vertex, service: JobS
     assert (outputs(vertex)["state"], len(service.bodies)) == ("JOB_STATE_SUCCEEDED", 1)
 
 
+@pytest.mark.parametrize("wait", [False, True])
+def test_ctrl_c_in_the_midst_of_a_submission_loses_nothing(vertex: Vertex, service: JobService, wait: bool):
+    service.faults.append(Fault(method="POST", delay=1.5))
+    vertex.declares(a=job(wait=wait))
+    process = vertex.start_up()
+    until(lambda: service.faults[0].times == 0, "the job is being submitted")
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert vertex.state()["a"]["id"] == next(iter(service.jobs))
+    service.become("JOB_STATE_SUCCEEDED")
+    assert vertex.up().ok
+    assert len(service.bodies) == 1
+
+
 def test_waiting_no_longer_than_the_timeout(vertex: Vertex, service: JobService):
     vertex.declares(a=job(wait=True))
     program = vertex.root / "stacks" / "__main__.py"
@@ -195,6 +209,32 @@ def test_waiting_no_longer_than_the_timeout(vertex: Vertex, service: JobService)
     assert not outcome.ok
     assert "not waited for to the end: 1 s are over" in outcome.output
     assert (service.states(), vertex.state()["a"]["id"]) == (["JOB_STATE_RUNNING"], next(iter(service.jobs)))
+
+
+def test_what_follows_waits_and_runs_again_with_its_predecessor(vertex: Vertex, service: JobService):
+    def declare(rate: str) -> None:
+        vertex.declares(a=job("first", args=[rate], wait=True), b=job("second"))
+        program = vertex.root / "stacks" / "__main__.py"
+        after = "after=[made['a']] if name == 'b' else [], "
+        text = program.read_text().replace("opts=options,", f"opts=options, {after}")
+        text = text.replace("job = CustomJob(", "job = made[name] = CustomJob(").replace(
+            "jobs = json", "made = {}\njobs = json"
+        )
+        program.write_text(text)
+
+    service.coming = SUCCESS
+    declare("1")
+    assert vertex.up().ok
+    assert [body["displayName"] for body in service.bodies] == ["first", "second"]
+    service.coming = FAILURE
+    declare("2")
+    assert not vertex.up().ok
+    # The second one was cancelled, and waits for the first to succeed.
+    assert [body["displayName"] for body in service.bodies] == ["first", "second", "first"]
+    service.coming = SUCCESS
+    assert vertex.up().ok
+    assert [body["displayName"] for body in service.bodies] == ["first", "second", "first", "first", "second"]
+    assert outputs(vertex, "b")["state"] == "JOB_STATE_PENDING"
 
 
 def test_destroy_takes_what_is_gone_for_done(vertex: Vertex, service: JobService):
