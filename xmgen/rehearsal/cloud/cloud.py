@@ -1,0 +1,192 @@
+"""Google's side of every request: what is asked is checked, kept, and answered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from xmgen.rehearsal.cloud import arguments, kinds, refusals
+from xmgen.rehearsal.cloud.dials import Dials, LostResponse
+from xmgen.rehearsal.cloud.errors import Refusal
+from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE, Endpoint
+from xmgen.rehearsal.cloud.store import Item, Properties, Store, part
+
+GOOGLE = "gcp:"
+
+_LOOKUPS = {
+    "gcp:container/getCluster:getCluster": CLUSTER,
+    "gcp:artifactregistry/getRepository:getRepository": kinds.REPOSITORY,
+}
+
+_IDEMPOTENT = frozenset({SERVICE, kinds.PROJECT_MEMBER, kinds.ACCOUNT_MEMBER, kinds.BUCKET_MEMBER})
+"""What can be made twice: it is there afterwards."""
+
+
+class Cloud:
+    """A project of Google Cloud, or several: every request names its own.
+
+    store: its resources. dials: a file, see `dials`. endpoint: of every cluster. remove_nodes: takes a deleted pool's
+    nodes away.
+    """
+
+    def __init__(self, store: Store, dials: Path, endpoint: Endpoint, remove_nodes: Callable[[Item], None]) -> None:
+        self.store = store
+        self.dials = Dials(dials)
+        self._endpoint = endpoint
+        self._remove_nodes = remove_nodes
+
+    def answer(self, request: Properties) -> Properties:
+        """The answer to a stand-in's request. Refusals are answers, too: `{"error": text}`.
+
+        Raises LostResponse when the answer is to be lost.
+        """
+        operation = str(request["operation"])
+        try:
+            after = self.dials.apply(operation, str(request.get("type", "")), str(request.get("urn", "")))
+            answer = self._do(operation, request)
+        except Refusal as refusal:
+            return {"error": str(refusal)}
+        if after == "lost":
+            raise LostResponse
+        if after == "half":
+            answer["reasons"] = ["googleapi: Error 500: the operation failed half-way, internalError"]
+        return answer
+
+    def _do(self, operation: str, request: Properties) -> Properties:
+        match operation:
+            case "ping":
+                return {}
+            case "check":
+                return self._check(request)
+            case "create":
+                return self._create(request)
+            case "read":
+                item = self.store.get(str(request["id"]))
+                return {"id": item.id, "outputs": item.outputs, "inputs": item.inputs} if item else {}
+            case "update":
+                return self._update(request)
+            case "delete":
+                return self._delete(request)
+            case "invoke":
+                return self._look_up(str(request["type"]), request["inputs"])
+            case _:
+                raise ValueError(f"unknown operation {operation!r}")
+
+    def _check(self, request: Properties) -> Properties:
+        type, inputs = str(request["type"]), dict(request["inputs"])
+        if not type.startswith(GOOGLE):
+            return {"failures": arguments.problems(type, inputs), "added": {}}
+        added: Properties = {}
+        kind = kinds.kind(type)
+        old: Properties = request.get("old") or {}
+        if kind.named and not inputs.get(kind.named):
+            seed = bytes.fromhex(str(request["seed"])) or str(request["urn"]).encode()
+            added[kind.named] = old.get(kind.named) or kinds.generated_name(str(request["name"]), seed)
+        return {"failures": arguments.problems(type, inputs), "added": added}
+
+    def _create(self, request: Properties) -> Properties:
+        type, inputs = str(request["type"]), _complete(request)
+        self._refuse(type, inputs)
+        kind = kinds.kind(type)
+        id = kind.id(inputs)
+        known = self.store.get(id)
+        if known is not None and not known.assumed and type not in _IDEMPOTENT:
+            raise Refusal(409, f"Already exists: {id}")
+        outputs = self._outputs(type, inputs)
+        self.store.put(
+            Item(
+                id=id,
+                type=type,
+                inputs=inputs,
+                outputs=outputs,
+                owner=str(request["urn"]),
+                parents=[parent for parent in kind.parents(inputs) if self.store.get(parent)],
+            )
+        )
+        return {"id": id, "outputs": outputs}
+
+    def _update(self, request: Properties) -> Properties:
+        type, inputs = str(request["type"]), _complete(request)
+        item = self.store.get(str(request["id"]))
+        if item is None:
+            raise Refusal(404, f"Not found: {request['id']}")
+        self._refuse(type, inputs)
+        outputs = self._outputs(type, inputs)
+        self.store.put(replace(item, inputs=inputs, outputs=outputs))
+        return {"id": item.id, "outputs": outputs}
+
+    def _delete(self, request: Properties) -> Properties:
+        type, id = str(request["type"]), str(request["id"])
+        item = self.store.get(id)
+        if item is None:
+            return {}
+        why = refusals.deletion(type, id, item.inputs, self.store)
+        if isinstance(why, Refusal):
+            raise why
+        if why:
+            return {"error": why}
+        if type == SERVICE and item.inputs.get("disableOnDestroy") is False:
+            # It stays enabled: Pulumi only forgets it.
+            self.store.put(replace(item, owner=""))
+            return {}
+        for pool in self.store.children(id) if type == CLUSTER else [item] if type == NODE_POOL else []:
+            self.store.remove(pool.id)
+            self._remove_nodes(pool)
+        self.store.remove(id)
+        return {}
+
+    def _look_up(self, token: str, inputs: Properties) -> Properties:
+        """What exists already. Nothing here can know it, so it is taken to exist, and the report says so."""
+        if token not in _LOOKUPS:
+            raise Refusal(404, f"a rehearsal does not know {token}")
+        type, complete = _LOOKUPS[token], dict(inputs)
+        id = kinds.kind(type).id(complete)
+        item = self.store.get(id)
+        if item is None:
+            item = Item(id=id, type=type, inputs=complete, outputs=self._outputs(type, complete), assumed=True)
+            self.store.put(item)
+        return {"outputs": {**item.inputs, **item.outputs, "id": item.id, **self._lists(item)}}
+
+    def _lists(self, item: Item) -> Properties:
+        """Functions answer nested objects as lists."""
+        if item.type != CLUSTER:
+            return {}
+        project = item.inputs["project"]
+        authority: Properties = {**part(item.outputs, "masterAuth"), "clientCertificateConfigs": []}
+        return {
+            "masterAuths": [authority],
+            "workloadIdentityConfigs": [{"workloadPool": f"{project}.svc.id.goog"}],
+            "addonsConfigs": [{"gcsFuseCsiDriverConfigs": [{"enabled": True}]}] if item.assumed else [],
+        }
+
+    def _outputs(self, type: str, inputs: Properties) -> Properties:
+        outputs: Properties = kinds.kind(type).outputs(inputs)
+        return {**outputs, **kinds.cluster_outputs(self._endpoint)} if type == CLUSTER else outputs
+
+    def _refuse(self, type: str, inputs: Properties) -> None:
+        api = kinds.kind(type).api
+        project = inputs["project"]
+        enabled = {item.inputs["service"] for item in self.store.of(SERVICE) if item.inputs["project"] == project}
+        if api and f"{api}.googleapis.com" not in enabled:
+            raise Refusal(403, f"{api}.googleapis.com has not been used in project {project} before or it is disabled")
+        if (found := refusals.refusal(type, inputs, self.store)) is not None:
+            raise found
+
+
+def _complete(request: Properties) -> Properties:
+    """The inputs with what the provider's configuration adds."""
+    return {
+        "project": request["project"],
+        **{key: value for key, value in request["inputs"].items() if value is not None},
+    }
+
+
+def image(inputs: Properties, context: str) -> dict[str, Any]:
+    """What building and pushing an image gives. context: a digest of what is built."""
+    content = hashlib.sha256(repr((context, sorted(inputs.get("platforms") or []))).encode()).hexdigest()
+    tags: list[str] = inputs.get("tags") or []
+    digest = f"sha256:{content}"
+    return {"digest": digest, "contextHash": context, "ref": f"{tags[0]}@{digest}" if tags else digest}

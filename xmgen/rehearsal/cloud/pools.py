@@ -1,0 +1,263 @@
+"""Node pools at work: their nodes are added and removed, by the user's number or by the autoscaler."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from xmgen.rehearsal.api import Api
+from xmgen.rehearsal.cloud.kinds import NODE_POOL
+from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, Template, template
+from xmgen.rehearsal.cloud.quota import Quota
+from xmgen.rehearsal.cloud.scheduling import Amounts, Object, added, amounts, has_room, less, obstacles, requests
+from xmgen.rehearsal.cloud.store import Item, Store, part
+
+IDLE_SECONDS = 5.0
+"""How long a node has nothing to do before it is taken away; on GKE it is ten minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The cluster at one moment. pods: those of the jobs, not of GKE itself."""
+
+    nodes: list[Object]
+    pods: list[Object]
+
+    def by_pool(self) -> dict[str, list[Object]]:
+        result: defaultdict[str, list[Object]] = defaultdict(list)
+        for node in self.nodes:
+            result[node["metadata"]["labels"].get(POOL_LABEL, "")].append(node)
+        return result
+
+    def by_node(self) -> dict[str, list[Object]]:
+        """The pods that take room on a node."""
+        result: defaultdict[str, list[Object]] = defaultdict(list)
+        for pod in self.pods:
+            if pod["spec"].get("nodeName") and not ended(pod):
+                result[pod["spec"]["nodeName"]].append(pod)
+        return result
+
+    def waiting(self) -> list[Object]:
+        return [pod for pod in self.pods if not pod["spec"].get("nodeName") and not ended(pod) and refused(pod)]
+
+
+def ended(pod: Object) -> bool:
+    return pod["status"].get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+
+
+def refused(pod: Object) -> str:
+    """Why the scheduler found no node for it, in the scheduler's words; empty when it has not looked yet."""
+    for condition in pod["status"].get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or condition.get("reason"))
+    return ""
+
+
+def group(pod: Object) -> str:
+    """The Job whose pods a slice of several hosts belongs to."""
+    owners: list[Object] = pod["metadata"].get("ownerReferences") or []
+    return str(owners[0]["name"]) if owners else str(pod["metadata"]["name"])
+
+
+@dataclass(slots=True)
+class _Room:
+    """What is free on a node that is there, or that would be added."""
+
+    free: Amounts
+    pods: list[Object] = field(default_factory=list[Object])
+
+
+class Pools:
+    """The node pools of the simulated cloud, as nodes of one cluster."""
+
+    def __init__(self, store: Store, api: Api, quota: Quota) -> None:
+        self._store = store
+        self._api = api
+        self._quota = quota
+        self._idle: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self.helpless: dict[str, list[str]] = {}
+        """Pods, by name, for which no pool can grow, and why not."""
+
+    def view(self) -> View:
+        nodes = self._api.items("/api/v1/nodes")
+        pods = self._api.items("/api/v1/pods", fieldSelector=f"metadata.namespace!={SYSTEM_NAMESPACE}")
+        return View(nodes, pods)
+
+    def step(self, view: View) -> None:
+        """Bring every pool to the number of nodes that it should have now."""
+        with self._lock:
+            self._step(view)
+
+    def _step(self, view: View) -> None:
+        pools = {str(item.inputs["name"]): (item, template(item, self._store)) for item in self._store.of(NODE_POOL)}
+        there = view.by_pool()
+        for name, (item, kind) in pools.items():
+            missing = least(item) - len(there.get(name, []))
+            if missing > 0:
+                self._grow(kind, there.get(name, []), missing)
+        self._help(view, pools, there)
+        self._shrink(view, pools, there)
+
+    def remove(self, item: Item) -> None:
+        """A pool is deleted: its nodes go, and the pods on them are evicted."""
+        with self._lock:
+            self._remove(item)
+
+    def _remove(self, item: Item) -> None:
+        for node in self._api.items("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={item.inputs['name']}"):
+            name = str(node["metadata"]["name"])
+            for pod in self._api.items("/api/v1/pods", fieldSelector=f"spec.nodeName={name}"):
+                self._delete_pod(pod)
+            self._delete_node(name)
+
+    def _help(self, view: View, pools: Mapping[str, tuple[Item, Template]], there: Mapping[str, list[Object]]) -> None:
+        """Add nodes for pods that wait, as far as nodes that are there, or on their way, have no room for them."""
+        rooms = self._rooms(view, pools)
+        added_nodes: defaultdict[str, int] = defaultdict(int)
+        helpless: dict[str, list[str]] = {}
+        for pod in view.waiting():
+            if any(self._place(pod, rooms.get(name, []), kind) for name, (_, kind) in pools.items()):
+                continue
+            reasons: list[str] = []
+            for name, (item, kind) in sorted(pools.items(), key=lambda each: (_size(each[1][1]), each[0])):
+                why = self._why_not(pod, item, kind, len(there.get(name, [])) + added_nodes[name])
+                if why:
+                    reasons.append(f"{name}: {why}")
+                    continue
+                added_nodes[name] += kind.hosts
+                rooms.setdefault(name, []).extend(_Room(_empty(kind)) for _ in range(kind.hosts))
+                self._place(pod, rooms[name], kind)
+                break
+            else:
+                helpless[str(pod["metadata"]["name"])] = reasons
+        self.helpless = helpless
+        for name, count in added_nodes.items():
+            self._grow(pools[name][1], there.get(name, []), count)
+
+    def _rooms(self, view: View, pools: Mapping[str, tuple[Item, Template]]) -> dict[str, list[_Room]]:
+        running = view.by_node()
+        rooms: dict[str, list[_Room]] = {}
+        for name, nodes in view.by_pool().items():
+            if name not in pools:
+                continue
+            for node in nodes:
+                pods = running.get(node["metadata"]["name"], [])
+                taken = added(requests(pod) for pod in pods)
+                rooms.setdefault(name, []).append(_Room(less(_empty(pools[name][1]), taken), list(pods)))
+        return rooms
+
+    def _place(self, pod: Object, rooms: list[_Room], kind: Template) -> bool:
+        if not rooms or obstacles(pod, kind.labels, kind.taints):
+            return False
+        if kind.hosts > 1 and {group(each) for room in rooms for each in room.pods} - {group(pod)}:
+            return False
+        wanted = requests(pod)
+        room = next((room for room in rooms if has_room(room.free, wanted)), None)
+        if room is None:
+            return False
+        room.free = less(room.free, wanted)
+        room.pods.append(pod)
+        return True
+
+    def _why_not(self, pod: Object, item: Item, kind: Template, size: int) -> str:
+        """Why a node more of this pool would not help this pod; empty when it would."""
+        if found := obstacles(pod, kind.labels, kind.taints):
+            return found[0]
+        wanted, empty = requests(pod), _empty(kind)
+        lacking = [name for name, amount in wanted.items() if amount > empty.get(name, 0)]
+        if lacking:
+            return "; ".join(
+                f"{name}: {_shown(name, wanted[name])} needed, {_shown(name, empty.get(name, 0))} on an empty node"
+                for name in lacking
+            )
+        if size + kind.hosts > most(item):
+            return f"it has all of its {most(item)} nodes"
+        return self._quota.exceeded(kind, kind.hosts)
+
+    def _grow(self, kind: Template, there: list[Object], count: int) -> None:
+        names = {str(node["metadata"]["name"]) for node in there}
+        number = 0
+        for _ in range(count):
+            while (name := f"gke-{kind.pool}-{number}") in names:
+                number += 1
+            names.add(name)
+            zone = kind.zones[number % len(kind.zones)]
+            answer = self._api.request("POST", "/api/v1/nodes", kind.node(name, zone))
+            if answer.ok:
+                self._quota.take(kind, 1)
+                self._api.request("POST", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", kind.system_pod(name))
+
+    def _shrink(
+        self, view: View, pools: Mapping[str, tuple[Item, Template]], there: Mapping[str, list[Object]]
+    ) -> None:
+        """Take away nodes that have had nothing to do for a while: first closed to new pods, then gone."""
+        busy = view.by_node()
+        now = time.monotonic()
+        waiting = view.waiting()
+        for name, (item, kind) in pools.items():
+            nodes = there.get(name, [])
+            idle = [node for node in nodes if not busy.get(node["metadata"]["name"])]
+            if (kind.hosts > 1 and len(idle) < len(nodes)) or not item.inputs.get("autoscaling"):
+                idle = []
+            for node in nodes:
+                if node not in idle:
+                    self._idle.pop(str(node["metadata"]["name"]), None)
+            needed = any(not obstacles(pod, kind.labels, kind.taints) for pod in waiting)
+            for node in idle[: len(nodes) - least(item)] if not needed else []:
+                node_name = str(node["metadata"]["name"])
+                since = self._idle.setdefault(node_name, now)
+                if node["spec"].get("unschedulable"):
+                    self._api.request(
+                        "DELETE", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods/{SYSTEM_POD}-{node_name}", _NOW
+                    )
+                    self._delete_node(node_name)
+                    self._quota.take(kind, -1)
+                elif now - since > IDLE_SECONDS:
+                    self._api.request("PATCH", f"/api/v1/nodes/{node_name}", {"spec": {"unschedulable": True}})
+
+    def _delete_node(self, name: str) -> None:
+        self._idle.pop(name, None)
+        self._api.request("DELETE", f"/api/v1/nodes/{name}", _NOW)
+
+    def _delete_pod(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        self._api.request("DELETE", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", _NOW)
+
+
+_NOW = {"gracePeriodSeconds": 0}
+
+
+def least(item: Item) -> int:
+    """How many nodes a pool has at the least."""
+    scaling = part(item.inputs, "autoscaling")
+    if not scaling:
+        return int(item.inputs.get("nodeCount") or item.inputs.get("initialNodeCount") or 0)
+    return int(scaling.get("totalMinNodeCount") or scaling.get("minNodeCount") or 0)
+
+
+def most(item: Item) -> int:
+    scaling: dict[str, Any] = part(item.inputs, "autoscaling")
+    if not scaling:
+        return least(item)
+    return int(scaling.get("totalMaxNodeCount") or scaling.get("maxNodeCount") or 0)
+
+
+def _empty(kind: Template) -> Amounts:
+    """What an empty node has for jobs."""
+    return less(amounts(kind.allocatable), {**amounts(kind.system_requests()), "pods": 1000})
+
+
+def _size(kind: Template) -> tuple[int, int]:
+    size = amounts(kind.allocatable)
+    return size["cpu"], size["memory"]
+
+
+def _shown(name: str, amount: int) -> str:
+    if name in ("memory", "ephemeral-storage"):
+        return f"{amount / 1000 / 2**30:.1f} GiB"
+    return f"{amount / 1000:g}"

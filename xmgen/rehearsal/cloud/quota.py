@@ -1,0 +1,73 @@
+"""Quotas of a project, as far as a file says what they are."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+
+from xmgen.errors import InputError, Problem
+from xmgen.rehearsal.cloud.nodes import Template
+
+# Compute Engine documentation, Allocation quotas: the names of the metrics.
+METRICS = {
+    "nvidia-tesla-t4": "NVIDIA_T4_GPUS",
+    "nvidia-tesla-p4": "NVIDIA_P4_GPUS",
+    "nvidia-tesla-v100": "NVIDIA_V100_GPUS",
+    "nvidia-tesla-p100": "NVIDIA_P100_GPUS",
+    "nvidia-l4": "NVIDIA_L4_GPUS",
+    "nvidia-tesla-a100": "NVIDIA_A100_GPUS",
+    "nvidia-a100-80gb": "NVIDIA_A100_80GB_GPUS",
+    "nvidia-h100-80gb": "NVIDIA_H100_GPUS",
+    "nvidia-h100-mega-80gb": "NVIDIA_H100_MEGA_GPUS",
+    "nvidia-h200-141gb": "NVIDIA_H200_GPUS",
+    "nvidia-b200": "NVIDIA_B200_GPUS",
+}
+
+
+class Quota:
+    """limits: metric -> limit, such as {"NVIDIA_T4_GPUS": 4, "PREEMPTIBLE_NVIDIA_T4_GPUS": 8, "CPUS": 72}; a metric
+    that is not in it has no limit.
+    """
+
+    def __init__(self, limits: dict[str, float]) -> None:
+        self._limits = limits
+        self._used: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def read(cls, file: Path | None) -> Quota:
+        """Raises InputError when the file is not what it should be."""
+        if file is None:
+            return cls({})
+        try:
+            content: object = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(Problem(f"cannot be read: {error}", where=str(file))) from None
+        if not isinstance(content, dict) or not all(isinstance(limit, int | float) for limit in content.values()):  # pyright: ignore[reportUnknownVariableType]
+            hint = 'metrics and their limits, such as {"NVIDIA_T4_GPUS": 4, "CPUS": 72}'
+            raise InputError(Problem("is no quota file", where=str(file), hint=hint))
+        return cls(content)  # pyright: ignore[reportUnknownArgumentType]
+
+    def exceeded(self, kind: Template, nodes: int) -> str:
+        """Google's words when so many nodes more would be too many; empty when they would not."""
+        for metric, amount in self._needs(kind).items():
+            limit = self._limits.get(metric)
+            if limit is not None and self._used[metric] + amount * nodes > limit:
+                return f"Quota '{metric}' exceeded. Limit: {limit:.1f}"
+        return ""
+
+    def take(self, kind: Template, nodes: int) -> None:
+        with self._lock:
+            for metric, amount in self._needs(kind).items():
+                self._used[metric] += amount * nodes
+
+    @staticmethod
+    def _needs(kind: Template) -> dict[str, int]:
+        spot = "PREEMPTIBLE_" if kind.labels.get("cloud.google.com/gke-spot") else ""
+        gpus = METRICS.get(kind.labels.get("cloud.google.com/gke-accelerator", ""))
+        # CPUs of machines that come with accelerators have quotas of their own, which no page lists.
+        if gpus:
+            return {f"{spot}{gpus}": int(kind.allocatable["nvidia.com/gpu"])}
+        return {} if kind.kind == "tpu" else {"CPUS": kind.vcpus}

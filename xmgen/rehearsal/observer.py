@@ -1,0 +1,151 @@
+"""What happens to the pods and nodes while a rehearsal goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xmgen.rehearsal.cloud.nodes import POOL_LABEL
+from xmgen.rehearsal.cloud.pools import Pools, View, ended, refused
+from xmgen.rehearsal.cloud.scheduling import Amounts, Object, added, amounts, requests
+
+POLL_SECONDS = 0.4
+
+
+@dataclass(slots=True)
+class Pod:
+    """namespace, name: of the pod. job: the Job that made it. node, pool: where it landed; empty until it does.
+    phase: Kubernetes' own word. refused: why the scheduler found no node, in its words. reasons: why no pool can help.
+    """
+
+    namespace: str
+    name: str
+    job: str
+    node: str = ""
+    pool: str = ""
+    phase: str = "Pending"
+    refused: str = ""
+    reasons: list[str] = field(default_factory=list[str])
+    gone: bool = False
+
+
+@dataclass(slots=True)
+class Node:
+    """allocatable, peak: what it has, and the most that pods requested of it at once."""
+
+    name: str
+    pool: str
+    machine: str
+    allocatable: Amounts
+    peak: Amounts = field(default_factory=dict[str, int])
+
+
+class Observer:
+    """Watches the cluster, lets its pools grow and shrink, and remembers what it saw."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._lock = threading.Lock()
+        self._pods: dict[str, Pod] = {}
+        self._nodes: dict[str, Node] = {}
+        self._changed = time.monotonic()
+        self.steps = 0
+        """How often it has looked."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def pods(self, namespaces: set[str]) -> list[Pod]:
+        with self._lock:
+            return [pod for pod in self._pods.values() if pod.namespace in namespaces]
+
+    def nodes(self) -> list[Node]:
+        with self._lock:
+            return list(self._nodes.values())
+
+    def forget(self) -> None:
+        """Begin anew, for another stack."""
+        with self._lock:
+            self._pods.clear()
+            self._nodes.clear()
+
+    def look(self) -> None:
+        """Returns when the cluster has been looked at once more, from the begin to the end."""
+        before = self.steps
+        while self.steps < before + 2 and not self._stop.is_set():
+            time.sleep(POLL_SECONDS / 4)
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Until it is done; False when that takes longer."""
+        deadline = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > deadline:
+                return False
+            self.look()
+        return True
+
+    def still(self) -> float:
+        """For how many seconds nothing has changed."""
+        return time.monotonic() - self._changed
+
+    def _run(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            try:
+                view = self._pools.view()
+                self._pools.step(view)
+            except OSError:
+                # The API server is being started again.
+                continue
+            with self._lock:
+                self._note(view)
+            self.steps += 1
+
+    def _note(self, view: View) -> None:
+        before = [(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)
+        for node in view.nodes:
+            self._note_node(node)
+        present = {str(pod["metadata"]["uid"]) for pod in view.pods}
+        for uid, pod in self._pods.items():
+            pod.gone = uid not in present
+        for pod in view.pods:
+            self._note_pod(pod)
+        for name, pods in view.by_node().items():
+            if name in self._nodes:
+                peak = self._nodes[name].peak
+                for resource, amount in added(requests(pod) for pod in pods).items():
+                    peak[resource] = max(amount, peak.get(resource, 0))
+        if before != ([(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)):
+            self._changed = time.monotonic()
+
+    def _note_node(self, node: Object) -> None:
+        labels, name = node["metadata"]["labels"], str(node["metadata"]["name"])
+        if name not in self._nodes:
+            self._nodes[name] = Node(
+                name=name,
+                pool=str(labels.get(POOL_LABEL, "")),
+                machine=str(labels.get("node.kubernetes.io/instance-type", "")),
+                allocatable=amounts(node["status"]["allocatable"]),
+            )
+
+    def _note_pod(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        labels: dict[str, str] = metadata.get("labels", {})
+        seen = self._pods.setdefault(
+            str(metadata["uid"]),
+            Pod(str(metadata["namespace"]), str(metadata["name"]), str(labels.get("batch.kubernetes.io/job-name", ""))),
+        )
+        seen.phase = str(pod["status"].get("phase", "Pending"))
+        seen.node = str(pod["spec"].get("nodeName") or "")
+        if seen.node in self._nodes:
+            seen.pool = self._nodes[seen.node].pool
+        waits = not seen.node and not ended(pod)
+        seen.refused = refused(pod) if waits else ""
+        seen.reasons = self._pools.helpless.get(seen.name, []) if waits else []

@@ -1,0 +1,299 @@
+"""Runs compiled stacks, unchanged, through the real engine against a control plane and a simulated cloud."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from xmgen.engine import pulumi as cli
+from xmgen.engine.events import Change, Progress
+from xmgen.engine.pulumi import Pulumi
+from xmgen.errors import InputError, OperationError, Problem
+from xmgen.plan import Plan
+from xmgen.project import PULUMI_FILE, Project
+from xmgen.rehearsal import home, leftovers, settings
+from xmgen.rehearsal.cloud.cloud import Cloud
+from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
+from xmgen.rehearsal.cloud.nodes import template
+from xmgen.rehearsal.cloud.pools import Pools
+from xmgen.rehearsal.cloud.quota import Quota
+from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
+from xmgen.rehearsal.cloud.store import Store
+from xmgen.rehearsal.cluster import SimulatedCluster
+from xmgen.rehearsal.credentials import ADMIN
+from xmgen.rehearsal.observer import Observer, Pod
+from xmgen.rehearsal.report import Failure, Report, landings, misfits, pool_uses, split
+
+STUCK_SECONDS = 8.0
+"""How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
+
+SETTLE_SECONDS = 120.0
+"""How long scheduling may take after `up` has returned."""
+
+FREE_SECONDS = 30.0
+"""How long nodes and pods may take to go after `destroy`."""
+
+Listener = Callable[[str, Progress, Change | None], None]
+"""Told of the phase (`up`, `settle`, `second up`, `destroy`) and of what changes in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """pod_seconds: how long the pods of jobs run. quota: a file of limits. parallel: resources worked on at a time."""
+
+    pod_seconds: float = 3.0
+    quota: Path | None = None
+    parallel: int | None = None
+
+
+def _silent(phase: str, progress: Progress, change: Change | None) -> None:
+    pass
+
+
+class Rehearsal:
+    """A control plane and a simulated cloud in a folder, for one stack after the other. As a context manager."""
+
+    def __init__(self, project: Project, folder: Path, options: Options, tools: Path | None = None) -> None:
+        self.project = project
+        self.folder = folder.resolve()
+        self._options = options
+        self._tools = tools or project.tools / "bin"
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as begun:
+            found = cli.find(self.project)
+            self.cluster = begun.enter_context(
+                SimulatedCluster(self.folder / "control-plane", self._tools, pod_seconds=self._options.pod_seconds)
+            )
+            api, token = self.cluster.api(), self.cluster.credentials.token(ADMIN)
+            self._home = home.make(self.folder, self.project, token)
+            authority = base64.b64encode(self.cluster.credentials.authority.read_bytes()).decode()
+            endpoint = Endpoint(self.cluster.url.removeprefix("https://"), authority)
+            store = Store(self.folder / "cloud.json")
+            self.pools = Pools(store, api, Quota.read(self._options.quota))
+            self.cloud = Cloud(store, self.folder / "dials.json", endpoint, self.pools.remove)
+            server = begun.enter_context(CloudServer(self.cloud))
+            self.observer = Observer(self.pools)
+            self.observer.start()
+            begun.callback(self.observer.stop)
+            self.pulumi = replace(found, overrides=self._overrides(found, server.socket))
+            self._exit = begun.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def _overrides(self, found: Pulumi, socket: Path) -> dict[str, str]:
+        path = found.environment().get("PATH", os.defpath)
+        backend = self.folder / "backend"
+        backend.mkdir(exist_ok=True)
+        return {
+            "PATH": os.pathsep.join([str(self._home.bin), path]),
+            "PULUMI_HOME": str(self._home.pulumi),
+            "PULUMI_BACKEND_URL": backend.as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
+            VARIABLE: str(socket),
+            # A file of the user's would come first.
+            "PULUMI_CONFIG_PASSPHRASE_FILE": "",
+        }
+
+    # One stack
+
+    def run(self, plan: Plan, owner: Plan | None = None, listener: Listener = _silent) -> Report:
+        """Up, a second up, destroy. owner: the plan of the stack whose cluster this one uses; it is brought up before,
+        and destroyed after it.
+
+        Raises InputError when it is no stack of GKE, and OperationError when the engine could not even begin.
+        """
+        if plan.cluster is None:
+            raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
+        report = Report(stack=plan.experiment.stack)
+        before = leftovers.objects(self.cluster.api()), leftovers.resources(self.cloud.store).keys()
+        self.observer.forget()
+        with ExitStack() as owned:
+            if owner is not None:
+                owned.callback(self._destroy, owner, Report(stack=owner.experiment.stack), listener)
+                self.up(owner, Report(stack=owner.experiment.stack), listener)
+            with self._timed(report, "up"):
+                report.filled = self.prepare(plan)
+                self._operate("up", plan, report, listener, "up")
+                report.created = _by_type(self.state(plan))
+                self._settle(plan, listener)
+                self._look(plan, report)
+            if not report.failures:
+                with self._timed(report, "second up"):
+                    changes = self._operate("up", plan, report, listener, "second up")
+                    report.second_up = {name: count for name, count in changes.items() if name != "same" and count}
+            retained = _retained(self.state(plan))
+            report.assumed = [item.id for item in self.cloud.store if item.assumed]
+            with self._timed(report, "destroy"):
+                self._destroy(plan, report, listener)
+        self._compare(report, *before, retained)
+        return report
+
+    def namespaces(self, plan: Plan) -> set[str]:
+        return {
+            str(manifest["metadata"]["namespace"])  # pyright: ignore
+            for unit in plan.units
+            for manifest in unit.manifests
+        }
+
+    def prepare(self, plan: Plan) -> list[str]:
+        """Make the stack in the rehearsal's own backend. Returns the configuration that was missing."""
+        file = self._settings(plan.experiment.stack)
+        filled = settings.write(self.project, plan, file)
+        # The engine writes into the settings of a stack that it makes: hence in a project of the rehearsal's own.
+        shadow = self.folder / "project"
+        content = f"name: {self.project.name}\nruntime: python\nmain: stacks/\nstackConfigDir: stacks\n"
+        (shadow / PULUMI_FILE).write_text(content, encoding="utf-8")
+        pulumi = replace(self.pulumi, project=Project(root=shadow, name=self.project.name))
+        pulumi.run("stack", "select", "--create", "--stack", plan.experiment.stack)
+        return filled
+
+    def state(self, plan: Plan) -> list[dict[str, Any]]:
+        """The stack's resources, as the engine has them."""
+        text = self.pulumi.run("stack", "export", "--stack", plan.experiment.stack)
+        return json.loads(text)["deployment"].get("resources") or []
+
+    def up(self, plan: Plan, report: Report, listener: Listener = _silent) -> dict[str, int]:
+        """Only that. Returns the number of resources by operation."""
+        self.prepare(plan)
+        return self._operate("up", plan, report, listener, "up")
+
+    def _settings(self, stack: str) -> Path:
+        return self.folder / "project" / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def _destroy(self, plan: Plan, report: Report, listener: Listener) -> None:
+        self._operate("destroy", plan, report, listener, "destroy")
+        namespaces = self.namespaces(plan)
+        self.observer.wait(lambda: all(pod.gone for pod in self.observer.pods(namespaces)), FREE_SECONDS)
+
+    def _operate(self, operation: str, plan: Plan, report: Report, listener: Listener, phase: str) -> dict[str, int]:
+        stack = plan.experiment.stack
+        arguments = [operation, "--stack", stack, "--yes", "--skip-preview", "--continue-on-error"]
+        arguments += ["--config-file", str(self._settings(stack))]
+        if self._options.parallel:
+            arguments += ["--parallel", str(self._options.parallel)]
+        progress = Progress(units={})
+        listener(phase, progress, None)
+        running = self.pulumi.start(*arguments)
+        with self._watched(running, self.namespaces(plan)), cli.forwarded_signals(running, lambda: None):
+            for event in running:
+                if (change := progress.apply(event)) is not None:
+                    listener(phase, progress, change)
+            code = running.wait()
+        if code:
+            report.failures += _failures(progress, running, phase, stuck=self._gave_up)
+        return progress.changes
+
+    @contextmanager
+    def _watched(self, running: cli.Operation, namespaces: set[str]) -> Generator[None]:
+        """While the engine waits for Jobs whose pods never find a node, stop it."""
+        import threading
+
+        self._gave_up = False
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(1.0):
+                waiting = [pod for pod in self.observer.pods(namespaces) if not pod.node and not pod.gone]
+                if waiting and all(pod.reasons for pod in waiting) and self.observer.still() > STUCK_SECONDS:
+                    self._gave_up = True
+                    running.interrupt()
+                    return
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _settle(self, plan: Plan, listener: Listener) -> None:
+        """Until every pod has ended, or has found no node for so long that it never will."""
+        namespaces = self.namespaces(plan)
+        listener("settle", Progress(units={}), None)
+        self.observer.look()
+
+        def done() -> bool:
+            pods = [pod for pod in self.observer.pods(namespaces) if not pod.gone]
+            open_pods = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+            if self.observer.still() > STUCK_SECONDS:
+                return all(pod.node or pod.reasons for pod in open_pods)
+            return not open_pods and not self._unstarted(namespaces, pods)
+
+        self.observer.wait(done, SETTLE_SECONDS)
+
+    def _unstarted(self, namespaces: set[str], pods: list[Pod]) -> bool:
+        """Whether the controller has yet to make pods of some Job."""
+        seen = Counter(pod.job for pod in pods)
+        jobs = [
+            job
+            for namespace in namespaces
+            for job in self.cluster.api().items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
+        ]
+        return any(seen[job["metadata"]["name"]] < job["spec"].get("parallelism", 1) for job in jobs)
+
+    def _look(self, plan: Plan, report: Report) -> None:
+        pods: list[Pod] = self.observer.pods(self.namespaces(plan))
+        whole = {
+            str(item.inputs["name"])
+            for item in self.cloud.store.of(NODE_POOL)
+            if template(item, self.cloud.store).hosts > 1
+        }
+        report.landings = landings(pods)
+        report.misfits = misfits(pods)
+        report.pools = pool_uses(self.observer.nodes(), pods)
+        report.split = split(pods, whole)
+
+    def _compare(self, report: Report, objects: set[str], resources: Any, retained: set[str]) -> None:
+        """What is there that was not there before, except what the program wants kept."""
+
+        def left() -> set[str]:
+            return leftovers.objects(self.cluster.api()) - objects
+
+        self.observer.wait(lambda: not left(), FREE_SECONDS if not report.failures else 5.0)
+        items = {id: item for id, item in leftovers.resources(self.cloud.store).items() if id not in resources}
+        report.left = [*sorted(left()), *sorted(id for id in items if id not in retained)]
+        report.kept = sorted(id for id in items if id in retained)
+
+    @contextmanager
+    def _timed(self, report: Report, phase: str) -> Generator[None]:
+        started = time.monotonic()
+        yield
+        report.seconds[phase] = round(time.monotonic() - started, 1)
+
+
+def _by_type(state: list[dict[str, Any]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for resource in state:
+        if not str(resource["type"]).startswith("pulumi:"):
+            counts[resource["type"]] = counts.get(resource["type"], 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _retained(state: list[dict[str, Any]]) -> set[str]:
+    return {str(resource["id"]) for resource in state if resource.get("retainOnDelete")}
+
+
+def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: bool) -> list[Failure]:
+    if stuck:
+        return [Failure(resource=phase, message="stopped: it waited for Jobs whose pods find no node")]
+    said = [message for message in progress.messages if message.severity == "error"]
+    if not said:
+        raise OperationError(cli.failure(f"pulumi {phase}", "\n".join(running.messages)))
+    return [Failure(resource=message.unit or phase, message=" ".join(message.text.split())) for message in said]

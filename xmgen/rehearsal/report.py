@@ -1,0 +1,209 @@
+"""What a rehearsal found out: plain data, and its text for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from xmgen.rehearsal.observer import Node, Pod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUse:
+    """nodes: how many it had at most. cpu, memory, accelerators: how full its fullest node was, from 0 to 1; GKE's own
+    pods are not counted. accelerators is None where there are none."""
+
+    pool: str
+    machine: str
+    nodes: int
+    pods: int
+    cpu: float
+    memory: float
+    accelerators: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    job: str
+    pod: str
+    pool: str
+    node: str
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A pod that found no node. scheduler: its own words. change: what would help."""
+
+    job: str
+    pod: str
+    scheduler: str
+    reasons: tuple[str, ...]
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A resource that could not be created or deleted, in Google's or Kubernetes' words."""
+
+    resource: str
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """second_up: what a second `up` would have changed, by operation. left: what `destroy` left behind. kept: what it
+    left on purpose. assumed: what the program looks up, and is taken to exist. filled: configuration that was missing.
+    """
+
+    stack: str
+    created: dict[str, int] = field(default_factory=dict[str, int])
+    landings: list[Landing] = field(default_factory=list[Landing])
+    pools: list[PoolUse] = field(default_factory=list[PoolUse])
+    misfits: list[Misfit] = field(default_factory=list[Misfit])
+    split: list[str] = field(default_factory=list[str])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    second_up: dict[str, int] = field(default_factory=dict[str, int])
+    left: list[str] = field(default_factory=list[str])
+    kept: list[str] = field(default_factory=list[str])
+    assumed: list[str] = field(default_factory=list[str])
+    filled: list[str] = field(default_factory=list[str])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def fits(self) -> bool:
+        return not (self.misfits or self.split or self.failures or self.second_up or self.left)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"fits": self.fits, **asdict(self)}
+
+
+def landings(pods: Iterable[Pod]) -> list[Landing]:
+    found = [
+        Landing(job=pod.job or pod.name, pod=pod.name, pool=pod.pool, node=pod.node, phase=pod.phase)
+        for pod in pods
+        if pod.node
+    ]
+    return sorted(found, key=lambda each: (each.pool, each.job, each.pod))
+
+
+def misfits(pods: Iterable[Pod]) -> list[Misfit]:
+    return [
+        Misfit(
+            job=pod.job or pod.name,
+            pod=pod.name,
+            scheduler=pod.refused or "the scheduler has not looked at it",
+            reasons=tuple(pod.reasons),
+            change=advice(pod.reasons),
+        )
+        for pod in pods
+        if not pod.node and not pod.gone and pod.phase == "Pending"
+    ]
+
+
+def advice(reasons: Sequence[str]) -> str:
+    """What to change so that a pod fits, from why no pool can take it."""
+    whys = [reason.partition(": ")[2] for reason in reasons]
+    if any("Quota" in why for why in whys):
+        return "ask for more quota, or run fewer of these jobs at once"
+    if any("has all of its" in why for why in whys):
+        return "its pool is at its limit: a larger maximum, or fewer jobs at once"
+    if any("needed" in why for why in whys):
+        return "ask for less, or for a machine that leaves more to jobs (docs/catalog.md says what GKE reserves)"
+    if not reasons:
+        return "the stack has no node pool"
+    return "no pool has nodes of the kind that the job selects: compile the stack again"
+
+
+def pool_uses(nodes: Iterable[Node], pods: Sequence[Pod]) -> list[PoolUse]:
+    by_pool: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_pool.setdefault(node.pool, []).append(node)
+    return [
+        PoolUse(
+            pool=pool,
+            machine=found[0].machine,
+            nodes=len(found),
+            pods=sum(pod.pool == pool for pod in pods),
+            cpu=max(_share(node, "cpu") or 0.0 for node in found),
+            memory=max(_share(node, "memory") or 0.0 for node in found),
+            accelerators=_share(found[0], "nvidia.com/gpu")
+            if "nvidia.com/gpu" in found[0].allocatable
+            else _share(found[0], "google.com/tpu"),
+        )
+        for pool, found in sorted(by_pool.items())
+    ]
+
+
+def _share(node: Node, resource: str) -> float | None:
+    has = node.allocatable.get(resource, 0)
+    return round(node.peak.get(resource, 0) / has, 3) if has else None
+
+
+def split(pods: Iterable[Pod], whole: set[str]) -> list[str]:
+    """Slices whose pods are not together on a pool of their own. whole: the pools that are slices of several hosts."""
+    pools: dict[str, set[str]] = {}
+    jobs: dict[str, set[str]] = {}
+    for pod in pods:
+        if pod.pool in whole:
+            pools.setdefault(pod.job, set()).add(pod.pool)
+            jobs.setdefault(pod.pool, set()).add(pod.job)
+    return [f"the pods of {job} are on {len(found)} slices" for job, found in sorted(pools.items()) if len(found) > 1]
+
+
+def markdown(report: Report) -> str:
+    """For a pull request."""
+    verdict = "everything fits" if report.fits else "**something does not fit**"
+    lines = [f"### Rehearsal of `{report.stack}`: {verdict}", ""]
+    if report.pools:
+        lines += [
+            "| Pool | Machine | Nodes | Pods | CPU | Memory | Accelerators |",
+            "|---|---|---:|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| `{use.pool}` | `{use.machine}` | {use.nodes} | {use.pods} | "
+            f"{percent(use.cpu)} | {percent(use.memory)} | {percent(use.accelerators)} |"
+            for use in report.pools
+        ]
+        lines.append("")
+    if report.misfits:
+        lines += ["| Pod that found no node | In the scheduler's words | What to change |", "|---|---|---|"]
+        lines += [f"| `{each.pod}` | {_cell(each.scheduler)} | {each.change} |" for each in report.misfits]
+        lines.append("")
+    lines += [f"- {text}" for text in sentences(report)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def sentences(report: Report) -> list[str]:
+    """The rest of the report, a line each."""
+    lines = [f"{each.resource}: {each.message}" for each in report.failures]
+    lines += report.split
+    landed = len(report.landings)
+    lines.append(
+        f"{sum(report.created.values())} resources created; {landed} pod{'' if landed == 1 else 's'} scheduled"
+    )
+    if report.second_up:
+        changes = ", ".join(f"{count} to {name}" for name, count in report.second_up.items())
+        lines.append(f"a second `up` is not empty: {changes}")
+    elif not report.failures:
+        lines.append("a second `up` changes nothing")
+    if report.left:
+        lines.append(f"`destroy` leaves behind: {', '.join(report.left)}")
+    elif "destroy" in report.seconds:
+        lines.append("`destroy` leaves nothing behind")
+    if report.kept:
+        lines.append(f"kept on purpose: {', '.join(report.kept)}")
+    if report.assumed:
+        lines.append(f"taken to exist: {', '.join(report.assumed)}")
+    if report.filled:
+        lines.append(f"not set, filled in for the rehearsal: {', '.join(report.filled)}")
+    return lines
