@@ -23,14 +23,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"
 
+DECLARED: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
 CONFIG = {
+    # Pulumi fills in what its settings leave out.
+    **{f"experiments:{key}": json.dumps(each["default"]).strip('"') for key, each in DECLARED.items()},
     "experiments:location": "europe-west4-a",
     "experiments:owner": "ada",
-    "experiments:deleteOutputs": "false",
-    "experiments:createGcrRepository": "false",
     "gcp:project": "acme",
 }
 
@@ -163,6 +166,9 @@ def _play(folder: Path, config: Mapping[str, str]) -> Program:
         for each in declared
         if each.type != "pulumi:pulumi:Stack"
     ]
+    # The mocks hear of them in any order; the program makes them in its own.
+    order = {key: position for position, key in enumerate(options)}
+    with_options.sort(key=lambda each: order[each.type, each.name])
     return Program(with_options, outputs, calls, error)
 
 

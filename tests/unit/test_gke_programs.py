@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -67,6 +68,8 @@ def everything() -> Experiment:
     return experiment(*jobs, stack="everything")
 
 
+NASTY = ["{{ 7 * 7 }}", "{% raw %}", "'''", '"""', "\\", "$(HOME)", "$$", "\r\n---\n", "- a: &b *b", "\U0001f389", "#"]
+
 STACKS: dict[str, Experiment] = {
     "sweep": experiment(
         job("--lr=0.1", executor=kubernetes(T4, service_tier="freebie")),
@@ -127,6 +130,12 @@ STACKS: dict[str, Experiment] = {
     "guest": experiment(stack="guest", cluster=ClusterChoice(kind="existing", name="prod", location="us-central1-a")),
     "guest-anywhere": experiment(stack="guest-anywhere", cluster=ClusterChoice(kind="existing", name="prod")),
     "everything": everything(),
+    "nasty": experiment(
+        *(job(text, *NASTY, env={"A": text}, name=f"{text}x") for text in NASTY),
+        title="".join(NASTY),
+        stack="nasty",
+        executables=(replace(TRAINER, path="code/{{ x }}'\"", exclude=("a'b\"\\",)),),
+    ),
 }
 SUBNETWORK = {
     "experiments:network": "projects/host/global/networks/n",
@@ -340,7 +349,31 @@ def test_images_are_never_built_by_a_preview_nor_from_changed_code(played: dict[
         assert code.inputs["digest"].startswith("sha256:")
 
 
+def test_programs_read_no_configuration_but_what_the_project_declares(folders: dict[str, Path]) -> None:
+    """A typed value without a default would block every stack of the project."""
+    keys = {
+        key
+        for folder in folders.values()
+        for file in folder.glob("*.py")
+        for key in re.findall(r"\bconfig\.\w+\(\"(\w+)\"", file.read_text(encoding="utf-8"))
+    }
+    of_references = {"nickname", "wandbKey"}
+    assert keys - of_references == gcp_programs.DECLARED.keys()
+    assert all("default" in declared for declared in gcp_programs.DECLARED.values())
+
+
 # What the programs declare
+
+
+def test_no_text_becomes_code_or_another_text(played: dict[str, Program]) -> None:
+    nasty = played["nasty"]
+    assert nasty.outputs["title"] == "".join(NASTY)
+    for text, found in zip(NASTY, nasty.of(JOB), strict=True):
+        [container] = found.inputs["spec"]["template"]["spec"]["containers"]
+        assert [arg.replace("$$", "$") for arg in container["args"]] == [text, *NASTY]
+        assert container["env"][1] == {"name": "A", "value": text.replace("$", "$$")}
+    code = nasty.get("xmgen:index:Code", "trainer")
+    assert (code.inputs["directory"], code.inputs["exclude"]) == ("code/{{ x }}'\"", ["a'b\"\\"])
 
 
 def test_titles_reach_outputs_and_labels(played: dict[str, Program]) -> None:
