@@ -16,7 +16,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from xmgen.errors import InputError, Problem
-from xmgen.experiment import VERSION, CommandList, Executable, Experiment, WorkUnit
+from xmgen.experiment import VERSION, CommandList, Executable, Experiment, JobRequirements, WorkUnit
 
 _EXPERIMENT = TypeAdapter[Experiment](Experiment)
 _EXECUTABLE = TypeAdapter[Executable](Executable)
@@ -125,10 +125,20 @@ def _faults(experiment: Experiment) -> Iterator[str]:
         if any(not 0 <= other < position for other in unit.depends_on):
             yield f"{where} depends on a unit that does not come before it"
         yield from (
+            f"{where}, job {job.name!r}: an amount is no number"
+            for job in unit.jobs
+            if not _are_finite(job.executor.requirements)
+        )
+        yield from (
             f"{where}, job {job.name!r}: no executable is called {job.executable!r}"
             for job in unit.jobs
             if job.executable not in known
         )
+
+
+def _are_finite(requirements: JobRequirements) -> bool:
+    accelerator = requirements.accelerator
+    return all(math.isfinite(amount or 0) for amount in (requirements.cpu, accelerator and accelerator.count))
 
 
 def is_inside(path: str) -> bool:

@@ -95,6 +95,7 @@ def test_sections(tmp_path: Path, text: str, expected: list[str]) -> None:
             ".path: 'code/train.py' is a file, not a folder",
         ),
         ("{kind: dockerfile, path: ..}", ".path: '..' lies outside the project"),
+        (f"{{kind: dockerfile, path: {'x' * 400}}}", f".path: '{'x' * 40}' cannot be read: File name too long"),
         ("{kind: dockerfile, path: code}", ": there is no file 'code/Dockerfile'"),
         ("{kind: dockerfile, path: code, dockerfile: code}", ".dockerfile: 'code' is a folder, not a file"),
         ("{kind: binary, path: tool}", ".path: there is no file 'tool'"),

@@ -146,6 +146,7 @@ HOSTILE: dict[str, tuple[list[str | int], object]] = {
     "a predecessor that is itself": (["units", 0, "depends_on"], [0]),
     "a predecessor counted from the end": (["units", 0, "depends_on"], [-1]),
     "no number": (["units", 0, "jobs", 0, "executor", "requirements", "cpu"], float("nan")),
+    "a text that is no number": (["units", 0, "jobs", 0, "executor", "requirements", "cpu"], "1e400"),
     "half of a surrogate pair": (["units", 0, "jobs", 0, "args"], ["\ud800"]),
     "no commands": (["executables", 0, "entrypoint"], {"commands": []}),
     "another stack": (["stack"], "../../elsewhere"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -64,6 +65,12 @@ class Surroundings:
         found = Path(os.path.normpath(self.here / path))
         if not found.is_relative_to(self.root):
             raise error(f"{path!r} lies outside the project")
+        try:
+            # Whether there must be something is the caller's to say.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                found.stat()
+        except OSError as problem:
+            raise error(f"{path[:40]!r} cannot be read: {problem.strerror}") from None
         return found
 
     def _relative(self, path: Path) -> str:
