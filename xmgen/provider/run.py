@@ -42,8 +42,11 @@ class RunResource:
 
     async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
         before, after = _without_place(olds), _without_place(news)
-        changes = differences(before, after)
         rerun = before.get("name") != after.get("name") or fingerprint(before) != fingerprint(after)
+        if not rerun and state.get("exitCode") == 0:
+            # Only positional names moved: the engine takes the new inputs into its state, and there is nothing to do.
+            return Difference()
+        changes = differences(before, after)
         return Difference(changes=changes, replaces=frozenset(changes) if rerun else frozenset())
 
     async def create(self, request: Request, news: Properties) -> State:
@@ -68,9 +71,6 @@ class RunResource:
         return State(id=id, outputs=entry.outputs, inputs=entry.inputs)
 
     async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:
-        if state.get("exitCode") == 0:
-            # Only names moved: a finished run stays finished.
-            return State(id=id, outputs=state)
         return await self.create(request, news)
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
