@@ -228,7 +228,8 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Stopping: " in out
-    assert "rates: interrupted; " in out
+    assert "rates: interrupted; 2 finished, 1 stopped. " in out
+    assert "failed" not in out
     assert user.trials() == []
     status = json.loads(user.run("status", "rates", "--json"))
     assert [unit["status"] for unit in status["units"]][::2] == ["finished", "finished"]

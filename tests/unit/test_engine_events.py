@@ -76,6 +76,23 @@ def test_a_failed_trial_without_state_has_the_reasons_that_were_said() -> None:
     )
 
 
+def test_a_trial_that_was_interrupted_did_not_fail_and_one_that_never_began_waits() -> None:
+    progress, changes = heard(
+        passing("running", urn("a")),
+        diagnostic("error", "cancelled", urn("b")),
+        step("resOpFailedEvent", "create", "b", new=None),
+        diagnostic("error", "cancelled", urn("a")),
+        step("resOpFailedEvent", "create", "a", new=None),
+        diagnostic("error", "Resource monitor has terminated, shutting down\n"),
+    )
+    assert [change for change in changes if isinstance(change, Trial)] == [
+        Trial(name="a", arguments={"rate": "1"}, status="running"),
+        Trial(name="a", arguments={"rate": "1"}, status="stopped"),
+    ]
+    assert {name: unit.status for name, unit in progress.units.items()} == {"a": "stopped", "b": "waiting"}
+    assert [change.unit for change in changes if isinstance(change, Message)] == ["b", "a"]
+
+
 def test_what_was_finished_before_is_no_news_but_is_in_the_results() -> None:
     progress, changes = heard(
         step("resourcePreEvent", "same", "a"),
@@ -135,9 +152,14 @@ def test_a_preview_has_steps_and_runs_nothing() -> None:
     planned["resourcePreEvent"]["planning"] = True
     done = step("resOutputsEvent", "replace", "a")
     done["resOutputsEvent"]["planning"] = True
-    progress, changes = heard(planned, done)
+    again = step("resourcePreEvent", "update", "b", diffs=["jobs"], old={"initErrors": ["job train exited with 1"]})
+    again["resourcePreEvent"]["planning"] = True
+    progress, changes = heard(planned, done, again)
     assert changes == []
-    assert progress.steps == [Step("replace", "xmgen:local:Run", "a", ("jobs",))]
+    assert progress.steps == [
+        Step("replace", "xmgen:local:Run", "a", ("jobs",)),
+        Step("update", "xmgen:local:Run", "b", ("jobs",), failed=True),
+    ]
     assert progress.units["a"].status == "waiting"
 
 

@@ -171,7 +171,8 @@ def _settle(progress: Progress) -> None:
     """
     on_cluster = set(progress.jobs.values())
     for name, unit in progress.units.items():
-        said = tuple(each.text for each in progress.messages if each.unit == name and each.severity == "error")
+        errors = [each.text for each in progress.messages if each.unit == name and each.severity == "error"]
+        said = tuple(text for text in errors if text != events.CANCELLED)
         if unit.status == "running" and name not in on_cluster:
             progress.units[name] = replace(unit, status="stopped")
         elif unit.status == "waiting" and said:
@@ -184,7 +185,10 @@ def _print_steps(progress: Progress) -> None:
     if rows:
         output.print_table(
             ("operation", "type", "name", "because of"),
-            ((step.operation, step.type, step.name, ", ".join(step.changed)) for step in rows),
+            (
+                (step.operation, step.type, step.name, "failed before" if step.failed else ", ".join(step.changed))
+                for step in rows
+            ),
         )
         output.say("")
     counts = ", ".join(f"{count} to {name}" for name, count in progress.changes.items() if name != "same")

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xmgen.engine.pulumi import Event
-from xmgen.engine.trials import JOB_TYPE, RUN_TYPE, Status, Trial, combined, job_status, trial
+from xmgen.engine.trials import JOB_TYPES, RUN_TYPE, Status, Trial, combined, job_status, trial
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 """Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
 
 RUNNING = "running"
 """The provider's passing message when it starts the jobs of a work unit."""
+
+CANCELLED = "cancelled"
+"""The provider's answer for what it stopped, or never began, because the engine was told to stop."""
 
 OPERATIONS: dict[str, Literal["create", "update", "delete"]] = {
     "create": "create",
@@ -30,8 +33,10 @@ EVENTS: dict[str, Literal["started", "done", "failed"]] = {
     "resOpFailedEvent": "failed",
 }
 
-SUMMARIES = frozenset({"update failed", "preview failed", "destroy failed"})
-"""What the engine says in the end of anything that failed; the exit code says as much."""
+SUMMARIES = frozenset(
+    {"update failed", "preview failed", "destroy failed", "Resource monitor has terminated, shutting down"}
+)
+"""What the engine says in the end of anything that failed or was stopped; the exit code says as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a preview would do to a resource. changed: the properties that are the reason."""
+    """What a preview would do to a resource. changed: the properties that are the reason.
+    failed: whether it failed the last time, which is reason enough.
+    """
 
     operation: str
     type: str
     name: str
     changed: tuple[str, ...]
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +120,10 @@ class Progress:
         if event.get("planning"):
             if kind == "resourcePreEvent":
                 changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
-                self.steps.append(Step(operation, str(metadata["type"]), name, changed))
+                failed = operation == "update" and bool((metadata.get("old") or {}).get("initErrors"))
+                self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
             return None
-        if metadata["type"] == JOB_TYPE and name in self.jobs:
+        if metadata["type"] in JOB_TYPES and name in self.jobs:
             return self._job(kind, operation, name, metadata)
         if metadata["type"] != RUN_TYPE:
             return _resource(kind, operation, str(metadata["type"]), name)
@@ -128,12 +137,15 @@ class Progress:
                 # What was finished before is no news.
                 return None if operation == "same" else done
             case "resOpFailedEvent", unit:
-                return self._set(self._failed(unit, metadata))
+                failed = self._failed(unit, metadata)
+                if failed.reasons != (CANCELLED,):
+                    return self._set(failed)
+                return self._set(replace(unit, status="stopped")) if unit.status == "running" else None
             case _:
                 return None
 
     def _job(self, kind: str, operation: str, name: str, metadata: Event) -> Change | None:
-        """A Job on a cluster: its unit runs once it is created, and has ended where Pulumi waited for it."""
+        """A Job on a cluster, or a CustomJob: its unit runs once it is created, and has ended where Pulumi waited for it."""
         unit = self.units[self.jobs[name]]
         if kind == "resOpFailedEvent":
             self.job_statuses[name] = "failed"
