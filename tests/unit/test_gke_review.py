@@ -150,12 +150,12 @@ def test_status_reads_the_stacks_state() -> None:
             }
         }
     )
-    found = trials.on_cluster(plan, export)
+    found = trials.elsewhere(plan, export)
     assert [(unit.name, unit.status, unit.reasons) for unit in found] == [
         (group.name, "failed", ("no machine",)),
         (single.name, "finished", ()),
     ]
-    assert [unit.status for unit in trials.on_cluster(plan, None)] == ["waiting", "waiting"]
+    assert [unit.status for unit in trials.elsewhere(plan, None)] == ["waiting", "waiting"]
 
 
 def test_progress_follows_the_jobs() -> None:

@@ -25,8 +25,8 @@ def status(project: Project, stack: str, *, json: bool) -> None:
     work = session.begin(project, stack)
     export = work.export() if work.exists() else None
     active = backend.is_locked(work.backend, project, stack)
-    if plan.cluster is not None:
-        units = trials.on_cluster(plan, export)
+    if plan.cluster or plan.vertex:
+        units = trials.elsewhere(plan, export)
     else:
         state = trials.runs(export) if export is not None else {}
         units = [
@@ -38,7 +38,7 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         return
     print_results(units)
     print_failures(units)
-    if plan.cluster is not None and any(unit.status == "running" for unit in units):
+    if (plan.cluster or plan.vertex) and any(unit.status == "running" for unit in units):
         output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
     if active:
         output.say("\nAn operation is at work on the stack.")
@@ -49,6 +49,11 @@ def logs(project: Project, stack: str, unit: str | None, *, follow: bool) -> Non
     names = [planned.name for planned in plan.units]
     if plan.cluster is not None:
         raise OperationError(_logs_elsewhere(stack, names if unit is None else [_unit(names, unit)]))
+    if plan.vertex is not None:
+        hint = f"`pulumi stack output jobs --stack {stack}` prints where the console shows each job and its log"
+        raise OperationError(
+            Problem("jobs on Vertex AI print to Cloud Logging, of which nothing is kept here", hint=hint)
+        )
     wanted = names if unit is None else [_unit(names, unit)]
     files = [file for name in wanted for file in _log_files(project, plan, name)]
     tails = [_Tail(project, file, headed=len(files) > 1) for file in files]

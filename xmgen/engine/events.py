@@ -120,7 +120,8 @@ class Progress:
         if event.get("planning"):
             if kind == "resourcePreEvent":
                 changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
-                failed = operation == "update" and bool((metadata.get("old") or {}).get("initErrors"))
+                before: dict[str, Any] = metadata.get("old") or {}
+                failed = operation == "update" and bool(before.get("initErrors"))
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
             return None
         if metadata["type"] in JOB_TYPES and name in self.jobs:
@@ -145,7 +146,7 @@ class Progress:
                 return None
 
     def _job(self, kind: str, operation: str, name: str, metadata: Event) -> Change | None:
-        """A Job on a cluster, or a CustomJob: its unit runs once it is created, and has ended where Pulumi waited for it."""
+        """A Job or CustomJob: its unit runs once it is created, and has ended where Pulumi waited for it."""
         unit = self.units[self.jobs[name]]
         if kind == "resOpFailedEvent":
             self.job_statuses[name] = "failed"

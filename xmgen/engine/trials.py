@@ -18,6 +18,18 @@ Resource = dict[str, Any]
 
 RUN_TYPE = "xmgen:local:Run"
 JOB_TYPE = "kubernetes:batch/v1:Job"
+CUSTOM_JOB_TYPE = "xmgen:vertex:CustomJob"
+JOB_TYPES = (JOB_TYPE, CUSTOM_JOB_TYPE)
+"""What runs elsewhere than under the provider's eyes: `up` creates it, and it goes on by itself."""
+
+_CUSTOM_JOB_ENDS: dict[str, Status] = {
+    "JOB_STATE_SUCCEEDED": "finished",
+    "JOB_STATE_FAILED": "failed",
+    "JOB_STATE_CANCELLED": "stopped",
+    "JOB_STATE_EXPIRED": "failed",
+    "JOB_STATE_PARTIALLY_SUCCEEDED": "failed",
+    "LOST": "failed",
+}
 
 SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
 """The key by which Pulumi marks a special value in state; a secret is never shown."""
@@ -72,25 +84,28 @@ def trial(name: str, varying: Mapping[str, str], state: Mapping[str, Any] | None
 
 
 def jobs(plan: Plan) -> dict[str, str]:
-    """The logical name of each Job on a cluster -> the work unit that it is of."""
+    """The logical name of each Job on a cluster, or CustomJob -> the work unit that it is of."""
     return {
-        resource_name(manifest): unit.name
+        resource_name(manifest) if unit.executor == "kubernetes" else unit.name: unit.name
         for unit in plan.units
-        if unit.executor == "kubernetes"
+        if unit.executor != "local"
         for manifest in unit.manifests
     }
 
 
 def job_status(state: Mapping[str, Any] | None) -> Status:
-    """How a Job stood when its state was last read; None when it is not in the stack's state.
+    """How a Job, or CustomJob, stood when its state was last read; None when it is not in the stack's state.
 
-    A Job that nothing waits for is only created by `up`: `pulumi refresh` reads what has become of it.
+    One that nothing waits for is only created by `up`: `pulumi refresh` reads what has become of it.
     """
     if state is None:
         return "waiting"
+    outputs = cast(dict[str, Any], state.get("outputs") or {})
+    if isinstance(outputs.get("state"), str):
+        # One that is no longer waited for has an error, and goes on all the same.
+        return _CUSTOM_JOB_ENDS.get(outputs["state"], "running")
     if state.get("initErrors"):
         return "failed"
-    outputs = cast(dict[str, Any], state.get("outputs") or {})
     status = cast(dict[str, Any], outputs.get("status") or {})
     for condition in _list(status.get("conditions")):
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
@@ -101,15 +116,15 @@ def job_status(state: Mapping[str, Any] | None) -> Status:
 def combined(statuses: Iterable[Status]) -> Status:
     """The status of a unit of several jobs."""
     found = set(statuses)
-    for status in ("failed", "running", "waiting"):
+    for status in ("failed", "stopped", "running", "waiting"):
         if status in found:
             return status
     return "finished"
 
 
-def on_cluster(plan: Plan, export: str | None) -> list[Trial]:
-    """The units of an experiment on a cluster, from the stack's state; None when there is no stack."""
-    state = _by_name(export, JOB_TYPE) if export is not None else {}
+def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
+    """The units of an experiment on a cluster or Vertex AI, from the stack's state; None when there is no stack."""
+    state = _by_name(export, *JOB_TYPES) if export is not None else {}
     of_unit: dict[str, list[str]] = {}
     for job, unit in jobs(plan).items():
         of_unit.setdefault(unit, []).append(job)
@@ -131,12 +146,12 @@ def runs(export: str) -> dict[str, Resource]:
     return _by_name(export, RUN_TYPE)
 
 
-def _by_name(export: str, type: str) -> dict[str, Resource]:
+def _by_name(export: str, *types: str) -> dict[str, Resource]:
     return {
         str(resource["urn"]).rsplit("::", 1)[-1]: resource
         for resource in resources(export)
         # One that waits for its deletion has been replaced already.
-        if resource.get("type") == type and not resource.get("delete")
+        if resource.get("type") in types and not resource.get("delete")
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from xmgen import gke
-from xmgen.engine.trials import JOB_TYPE, RUN_TYPE
+from xmgen.engine.trials import CUSTOM_JOB_TYPE, JOB_TYPE, RUN_TYPE
 from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
 from xmgen.plan import Cluster, Manifest, Plan, Value
 
@@ -16,8 +16,6 @@ EXECUTABLE_TYPE = "xmgen:local:Executable"
 CLUSTER_TYPE = "gcp:container/cluster:Cluster"
 POOL_TYPE = "gcp:container/nodePool:NodePool"
 IMAGE_TYPE = "docker-build:index:Image"
-
-CUSTOM_JOB_TYPE = "xmgen:vertex:CustomJob"
 
 _UNIT_TYPE = {"local": RUN_TYPE, "kubernetes": JOB_TYPE, "vertex": CUSTOM_JOB_TYPE}
 UNIT_TYPES = tuple(_UNIT_TYPE.values())

@@ -1,0 +1,56 @@
+"""What `xmgen status` and the progress of `xmgen up` say of CustomJobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.vertex.manifests import experiment, job
+from xmgen import planner
+from xmgen.engine import trials
+from xmgen.engine.events import Progress
+from xmgen.engine.trials import CUSTOM_JOB_TYPE, Trial
+
+
+@pytest.mark.parametrize(
+    ("state", "errors", "expected"),
+    [
+        ("JOB_STATE_PENDING", [], "running"),
+        ("JOB_STATE_RUNNING", ["not waited for to the end"], "running"),
+        ("JOB_STATE_SUCCEEDED", [], "finished"),
+        ("JOB_STATE_FAILED", [], "failed"),
+        ("JOB_STATE_CANCELLED", [], "stopped"),
+        ("LOST", ["lost"], "failed"),
+    ],
+)
+def test_the_status_is_that_of_the_job_when_it_was_last_seen(state: str, errors: list[str], expected: str) -> None:
+    plan = planner.plan(experiment(job("--a=1"), job("--a=2")))
+    first, second = (unit.name for unit in plan.units)
+    resource = {
+        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB_TYPE}::{first}",
+        "type": CUSTOM_JOB_TYPE,
+        "outputs": {"state": state},
+        "initErrors": errors,
+    }
+    export = json.dumps({"deployment": {"resources": [resource]}})
+    assert trials.elsewhere(plan, export) == [
+        Trial(name=first, arguments={"a": "1"}, status=expected, reasons=tuple(errors)),  # type: ignore[arg-type]
+        Trial(name=second, arguments={"a": "2"}),
+    ]
+
+
+def test_a_job_runs_once_it_is_created() -> None:
+    plan = planner.plan(experiment(job()))
+    [unit] = plan.units
+    progress = Progress({unit.name: Trial(name=unit.name, arguments={})}, trials.jobs(plan))
+    metadata: dict[str, Any] = {
+        "op": "create",
+        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB_TYPE}::{unit.name}",
+        "type": CUSTOM_JOB_TYPE,
+        "new": {"outputs": {"state": "JOB_STATE_PENDING"}},
+    }
+    assert progress.apply({"resOutputsEvent": {"metadata": metadata}}) == Trial(
+        name=unit.name, arguments={}, status="running"
+    )
