@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xmgen.engine.pulumi import Event
-from xmgen.engine.trials import JOB_TYPE, RUN_TYPE, Status, Trial, combined, job_status, trial
+from xmgen.engine.trials import JOB_TYPES, RUN_TYPE, Status, Trial, combined, job_status, trial
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 """Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
@@ -124,7 +124,7 @@ class Progress:
                 failed = operation == "update" and bool(before.get("initErrors"))
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
             return None
-        if metadata["type"] == JOB_TYPE and name in self.jobs:
+        if metadata["type"] in JOB_TYPES and name in self.jobs:
             return self._job(kind, operation, name, metadata)
         if metadata["type"] != RUN_TYPE:
             return _resource(kind, operation, str(metadata["type"]), name)
