@@ -227,6 +227,36 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 
 
 @cli.command()
+@click.argument("stack")
+@click.option("--pod-seconds", type=click.FloatRange(min=0), default=3.0, show_default=True, help="How long jobs run.")
+@click.option("--quota", type=click.Path(path_type=Path), help="A JSON file of quotas; docs/rehearsal.md describes it.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Keep everything in this folder, to look at or go on.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown for a pull request.")
+@parallel_option
+@json_option
+def rehearse(
+    stack: str,
+    pod_seconds: float,
+    quota: Path | None,
+    folder: Path | None,
+    parallel: int | None,
+    as_markdown: bool,
+    as_json: bool,
+) -> None:
+    """Try a stack on GKE without Google Cloud.
+
+    The unchanged stack runs against a real Kubernetes control plane on this machine and a simulated Google Cloud: does
+    every job fit the node pools, is a second `up` empty, does `destroy` leave nothing?
+    """
+    from xmgen import project
+    from xmgen.commands.rehearse import rehearse as run
+    from xmgen.rehearsal.rehearsal import Options
+
+    options = Options(pod_seconds=pod_seconds, quota=quota, parallel=parallel)
+    sys.exit(run(project.find(), stack, options=options, folder=folder, json=as_json, as_markdown=as_markdown))
+
+
+@cli.command()
 @target_argument
 @flags_argument
 @stack_option

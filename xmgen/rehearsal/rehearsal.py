@@ -19,7 +19,7 @@ from xmgen.engine.events import Change, Progress
 from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
-from xmgen.project import PULUMI_FILE, Project
+from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.rehearsal import home, leftovers, settings
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
@@ -66,7 +66,8 @@ class Rehearsal:
         self.project = project
         self.folder = folder.resolve()
         self._options = options
-        self._tools = tools or project.tools / "bin"
+        own = project.tools / "bin"
+        self._tools = tools or (own if own.is_dir() else cli.CHECKOUT / TOOLS / "bin")
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:

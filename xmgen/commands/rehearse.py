@@ -1,0 +1,191 @@
+"""rehearse: does everything of a stack fit, before anything is paid for?"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from xmgen.commands import output, target
+from xmgen.commands.progress import line
+from xmgen.engine.events import Change, Progress, Resource
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.rehearsal.report import Report, markdown, percent, sentences
+
+PHASES = {
+    "up": "creating everything, in a simulated cloud",
+    "settle": "waiting for the pods to be scheduled, and to end",
+    "second up": "once more: it must change nothing",
+    "destroy": "removing everything",
+}
+
+
+class Screen(Protocol):
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None: ...
+
+
+def rehearse(
+    project: Project,
+    name: str,
+    *,
+    options: Options,
+    folder: Path | None,
+    json: bool,
+    as_markdown: bool,
+) -> int:
+    """Exit code 0 when everything fits, 1 when something does not.
+
+    folder: where the control plane and the simulated cloud are kept; None for one that is removed afterwards.
+    """
+    plan = target.plan_of(project, name, None, ())
+    owner = _owner(project, plan)
+    place = folder or Path(tempfile.mkdtemp(prefix="xmgen-rehearsal-"))
+    try:
+        with Rehearsal(project, place, options) as rehearsal:
+            quiet = json or as_markdown
+            with _screen(rehearsal, plan, quiet=quiet) as screen:
+                report = rehearsal.run(plan, owner, screen.hear)
+    finally:
+        if folder is None:
+            shutil.rmtree(place, ignore_errors=True)
+    if json:
+        output.print_json(report.as_json())
+    elif as_markdown:
+        print(markdown(report), end="")
+    else:
+        print_report(report)
+    return 0 if report.fits else 1
+
+
+def _owner(project: Project, plan: Plan) -> Plan | None:
+    """The plan of the stack whose cluster this one uses."""
+    shared = plan.cluster is not None and plan.cluster.kind == "stack"
+    return target.existing(project, plan.cluster.name) if shared and plan.cluster else None
+
+
+def print_report(report: Report) -> None:
+    if report.landings:
+        output.say("")
+        rows = Counter((each.job, each.pool, each.phase) for each in report.landings)
+        output.print_table(
+            ("job", "pods", "pool", "at the end"),
+            ((job, count, pool, phase) for (job, pool, phase), count in rows.items()),
+        )
+    if report.pools:
+        output.say("")
+        output.print_table(
+            ("pool", "machine", "nodes", "pods", "cpu", "memory", "accelerators"),
+            (
+                (
+                    use.pool,
+                    use.machine,
+                    use.nodes,
+                    use.pods,
+                    percent(use.cpu),
+                    percent(use.memory),
+                    percent(use.accelerators),
+                )
+                for use in report.pools
+            ),
+        )
+    for each in report.misfits:
+        output.say(f"\n{each.pod} found no node", style="bold red")
+        output.say(f"  the scheduler: {each.scheduler}")
+        for reason in each.reasons:
+            output.say(f"  {reason}")
+        output.say(f"  {each.change}")
+    output.say("")
+    for text in sentences(report):
+        output.say(text)
+    verdict = "everything fits" if report.fits else "something does not fit"
+    output.say(f"\n{report.stack}: {verdict}", style="bold green" if report.fits else "bold red")
+
+
+@contextmanager
+def _screen(rehearsal: Rehearsal, plan: Plan, *, quiet: bool) -> Generator[Screen]:
+    if quiet:
+        yield _Silence()
+    elif output.console().is_terminal:
+        table = _LiveTable(rehearsal, plan)
+        with table.live:
+            yield table
+    else:
+        yield _Lines()
+
+
+class _Silence:
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
+        pass
+
+
+class _Lines:
+    """A line for a phase and for everything that is done in it."""
+
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
+        if change is None:
+            print(f"==> {phase}: {PHASES[phase]}", flush=True)
+        elif not (isinstance(change, Resource) and change.status == "started") and (text := line(change, logs=False)):
+            print(text, flush=True)
+
+
+class _LiveTable:
+    """What the engine works on, and the pools with their nodes and pods."""
+
+    def __init__(self, rehearsal: Rehearsal, plan: Plan) -> None:
+        self._rehearsal = rehearsal
+        self._namespaces = rehearsal.namespaces(plan)
+        self._lock = threading.Lock()
+        self._phase = "up"
+        self._started = time.monotonic()
+        self._done = 0
+        self._running: dict[str, Resource] = {}
+        self.live = Live(console=output.console(), get_renderable=self._render, refresh_per_second=4, transient=True)
+
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
+        with self._lock:
+            if change is None:
+                self._phase, self._started, self._done = phase, time.monotonic(), 0
+                self._running.clear()
+                return
+            if isinstance(change, Resource):
+                key = f"{change.type} {change.name}"
+                if change.status == "started":
+                    self._running[key] = change
+                    return
+                self._running.pop(key, None)
+                self._done += 1
+                if change.status == "done":
+                    return
+        if text := line(change, logs=False):
+            self.live.console.print(Text(text))
+
+    def _render(self) -> Group:
+        with self._lock:
+            seconds = time.monotonic() - self._started
+            head = f"{self._phase}: {PHASES[self._phase]}; {self._done} done, {seconds:.0f} s"
+            running = list(self._running)[:8]
+        pods = self._rehearsal.observer.pods(self._namespaces)
+        nodes = Counter(node.pool for node in self._rehearsal.observer.nodes())
+        table = Table(box=None, pad_edge=False)
+        for column in ("pool", "nodes", "running", "ended"):
+            table.add_column(column)
+        for pool, count in sorted(nodes.items()):
+            phases: Counter[str] = Counter(pod.phase for pod in pods if pod.pool == pool)
+            ended = phases["Succeeded"] + phases["Failed"]
+            table.add_row(Text(pool), str(count), str(phases["Running"]), str(ended))
+        waiting = sum(not pod.node and not pod.gone for pod in pods)
+        rows: list[Any] = [Text(head, style="bold"), *(Text(f"  {name}", style="cyan") for name in running)]
+        return Group(*rows, table, Text(f"{waiting} pods wait for a node"))
