@@ -16,4 +16,12 @@ if not program.is_file():
     )
 # The modules of a stack import each other.
 sys.path.insert(0, str(program.parent))
-runpy.run_path(str(program), run_name="__main__")
+try:
+    runpy.run_path(str(program), run_name="__main__")
+except ModuleNotFoundError as error:
+    if not (error.name or "").startswith("pulumi_"):
+        raise
+    raise pulumi.RunError(
+        f"the stack {stack!r} needs {error.name}, which is not installed: "
+        "install xmgen with its extra, xmgen[gcp], into the Python environment that Pulumi uses"
+    ) from None

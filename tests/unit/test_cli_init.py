@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
+import sys
 from pathlib import Path
 
+import pulumi
 import pytest
 from click.testing import CliRunner, Result
 
@@ -90,3 +93,17 @@ def test_this_repository_is_such_a_project() -> None:
     ours = [file for file in init.files(virtualenv=True) if file.path.startswith(("Pulumi.yaml", "stacks/"))]
     assert {file.path: (ROOT / file.path).read_text() for file in ours} == {file.path: file.text for file in ours}
     assert [os.access(ROOT / file.path, os.X_OK) for file in ours] == [file.executable for file in ours]
+
+
+@pytest.mark.parametrize(("missing", "error"), [("pulumi_none", pulumi.RunError), ("none", ModuleNotFoundError)])
+def test_a_stack_says_which_sdk_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, error: type[Exception]
+) -> None:
+    run("init", str(tmp_path))
+    (tmp_path / "stacks" / "dev").mkdir()
+    (tmp_path / "stacks" / "dev" / "__main__.py").write_text(f"import {missing}\n")
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(error, match=missing) as raised:
+        runpy.run_path(str(tmp_path / "stacks" / "__main__.py"))
+    assert ("xmgen[gcp]" in str(raised.value)) == (missing == "pulumi_none")
