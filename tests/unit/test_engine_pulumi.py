@@ -117,6 +117,7 @@ def test_an_unusable_one_on_path_gives_way_to_one_that_tools_built(
 def test_the_command_for_a_shell_is_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     executable = versioned(project.tools / "bin")
     monkeypatch.chdir(project.root)
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
     overrides = {
         "PULUMI_CONFIG_PASSPHRASE": "",
         "PULUMI_BACKEND_URL": "file:///a b",
@@ -129,6 +130,17 @@ def test_the_command_for_a_shell_is_complete(project: Project, monkeypatch: pyte
     )
     monkeypatch.chdir("/")
     assert pulumi.shell_command("up").endswith(f"pulumi up --cwd {project.root}")
+
+
+def test_the_command_for_a_shell_names_a_backend_that_the_environment_chose(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root)
+    pulumi = Pulumi(project=project, executable=versioned(project.tools / "bin"))
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///state")
+    assert pulumi.shell_command("up").startswith("PULUMI_BACKEND_URL=file:///state ")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "postgres://user:password@host/state")
+    assert "password" not in pulumi.shell_command("up")
 
 
 def test_a_command_that_fails_says_what_pulumi_said(project: Project) -> None:

@@ -73,7 +73,10 @@ class Pulumi:
     def shell_command(self, *arguments: str) -> str:
         """The command as a user would type it in a shell, its environment included."""
         # A terminal shows Pulumi's own display, hence none of the options with which we call it.
-        assignments = [f"{name}={_quoted(name, value)}" for name, value in self.overrides.items()]
+        backend = os.environ.get("PULUMI_BACKEND_URL", "")
+        # What called xmgen may have chosen it, as `make quickstart` does. Other kinds of URLs may hold a password.
+        chosen = {"PULUMI_BACKEND_URL": backend} if backend.startswith("file:") else {}
+        assignments = [f"{name}={_quoted(name, value)}" for name, value in {**chosen, **self.overrides}.items()]
         words = [_program(self.executable, self.overrides.get("PATH")), *arguments]
         if Path.cwd() != self.project.root:
             words += ["--cwd", str(self.project.root)]
