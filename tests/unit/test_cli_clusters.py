@@ -102,8 +102,9 @@ def test_what_is_wrong_with_a_choice_is_said(project: Path) -> None:
         done = run("compile", "sweep.yaml", "--cluster", choice)
         assert done.exit_code == 2, choice
         assert f"{choice!r} chooses no cluster" in done.output
-    done = run("compile", "sweep.yaml", "--cluster", "stack:tean")
-    assert (done.exit_code, "which is not compiled" in done.output) == (2, True)
+    for choice in ("stack:tean", "stack:../team", "stack:Team"):
+        done = run("compile", "sweep.yaml", "--cluster", choice)
+        assert (done.exit_code, "which is not compiled" in done.output) == (2, True)
 
 
 def test_a_shared_clusters_change_shows_in_those_that_use_it(project: Path) -> None:
