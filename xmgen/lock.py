@@ -73,7 +73,7 @@ def loads(text: str, where: str, stack: str | None = None) -> Experiment:
             Problem(
                 f"is the lock file of the stack {experiment.stack!r}, in the folder of {stack!r}",
                 where=where,
-                hint=f"`xmgen compile {experiment.source} --stack {stack}` makes another stack of the same source",
+                hint="compile its source with --stack to make another stack of it",
             )
         )
     if faults := list(_faults(experiment)):

@@ -175,6 +175,9 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["up", "first", "--", "--flag=1"], "only a source takes --stack or flags"),
         (["up", "first", "--set", "cpus"], "'cpus' is no setting"),
         (["preview", "first", "--set", "=1"], "'=1' is no setting"),
+        (["up", "first", "--set", "cpus=1"], "--set: 'cpus' is a setting of xmgen's\n  write xmgen:cpus=1"),
+        (["up", "first", "--set", "xmgen:cpus=many"], "--set: xmgen:cpus must be a number above 0, not 'many'"),
+        (["preview", "first", "--set", "xmgen:cpu=1"], "--set: xmgen has no setting 'cpu'\n  did you mean 'cpus'?"),
     ],
 )
 def test_bad_input_is_a_clear_error(project: Path, arguments: list[str], message: str) -> None:

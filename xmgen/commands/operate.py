@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -19,6 +19,9 @@ from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
+
+if TYPE_CHECKING:
+    from xmgen.provider.wire import Properties
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -45,7 +48,8 @@ class Options:
             settings.append(f"xmgen:runner={self.runner}")
         if self.keep_outputs is not None:
             settings.append(f"xmgen:keepOutputs={str(self.keep_outputs).lower()}")
-        _refuse_malformed(settings)
+        if settings:
+            _refuse_malformed(settings)
         arguments = [argument for setting in settings for argument in ("--config", setting)]
         return arguments if self.parallel is None else [*arguments, "--parallel", str(self.parallel)]
 
@@ -215,13 +219,22 @@ def _confirmed(question: str, options: Options) -> bool:
 
 
 def _refuse_malformed(settings: Sequence[str]) -> None:
-    problems = [
-        Problem(f"{setting!r} is no setting", where="--set", hint="write key=value, such as xmgen:cpus=4")
-        for setting in settings
-        if not setting.partition("=")[0] or "=" not in setting
-    ]
+    """Before Pulumi keeps them: with a wrong one in the stack's settings every later operation would fail, too."""
+    from xmgen.provider import settings as provider
+
+    problems: list[Problem] = []
+    values: Properties = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not key or not equals:
+            problems.append(Problem(f"{setting!r} is no setting", hint="write key=value, such as xmgen:cpus=4"))
+        elif key in provider.KEYS:
+            problems.append(Problem(f"{key!r} is a setting of xmgen's", hint=f"write xmgen:{setting}"))
+        elif key.startswith("xmgen:"):
+            values[key.removeprefix("xmgen:")] = value
+    problems += provider.read(values)[1].values()
     if problems:
-        raise InputError(*problems)
+        raise InputError(*(replace(problem, where="--set") for problem in problems))
 
 
 def _say(options: Options, *lines: str) -> None:

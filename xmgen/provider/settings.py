@@ -118,6 +118,7 @@ _KEYS: dict[str, tuple[str, Callable[[Value], object], str]] = {
     "vertexPollSeconds": ("vertex_poll_seconds", _number, "a number above 0"),
 }
 
+KEYS = tuple(_KEYS)
 
 _SECRET = ("credentials", "accessToken")
 
