@@ -382,6 +382,29 @@ def test_a_sweep_from_standard_input_becomes_part_of_the_command(folder: Path) -
     assert CliRunner().invoke(cli, ["check"]).exit_code == 0
 
 
+def test_no_path_of_this_machine_becomes_part_of_the_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    (home / "key.json").touch()
+    (home / "sweep.json").write_text('{"b": 1}')
+
+    def flags(sweep: Path) -> list[str]:
+        run("run", "--nogpu", "--cloud_key", str(home / "key.json"), "--experiment_config", str(sweep), "run.sh")
+        return json.loads((folder.parent / "stacks" / "mnist-local" / "experiment.lock.json").read_text())["flags"]
+
+    common = ["run", "--nogpu", "--cloud_key", "~/key.json", "--experiment_config"]
+    assert flags(folder / "sweep.json") == [*common, "sweep.json", "run.sh"]
+    assert flags(home / "sweep.json") == [*common, '{"b": 1}', "run.sh"]
+
+
+def test_a_dry_run_on_gke_shows_what_the_stack_would_hold(folder: Path) -> None:
+    shown = run("cluster", "job", "submit", "--dry_run", "--tpu_spec", "32xV3", "run.sh").stdout
+    assert shown.startswith('Job 1: {\n  "backoffLimit": 4,')
+    assert '"cloud.google.com/gke-tpu-topology": "4x4"' in shown
+
+
 def test_the_region_of_the_environment_becomes_part_of_the_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

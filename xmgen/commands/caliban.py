@@ -11,17 +11,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from xmgen import compiler, names
+from xmgen import names
 from xmgen.commands import output, target
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors import images
-from xmgen.experiment import Experiment
 from xmgen.frontends import caliban as frontend
 from xmgen.frontends.caliban import expansion, flags, jobs, machines, options
 from xmgen.frontends.caliban.options import Options
 from xmgen.frontends.caliban.project import Project as CalibanProject
 from xmgen.frontends.caliban.project import exported
-from xmgen.plan import PlannedImage
+from xmgen.plan import Plan, PlannedImage
 from xmgen.project import Project
 
 NO_IMAGE_YET = "dry_run_tag"
@@ -31,7 +30,7 @@ NO_IMAGE_YET = "dry_run_tag"
 def caliban(find: Any, arguments: Sequence[str], *, stack: str | None) -> int:
     """Returns the exit code. find: finds the xmgen project; the working directory is the Caliban project."""
     folder = Path.cwd()
-    arguments = _self_contained(arguments)
+    arguments = _self_contained(arguments, folder)
     chosen = options.parse(arguments)
     name = target.stack_of(_root(folder), folder, stack or frontend.stack_of(folder, arguments))
     if chosen.export is not None:
@@ -40,9 +39,6 @@ def caliban(find: Any, arguments: Sequence[str], *, stack: str | None) -> int:
     if chosen.command == "delete":
         from xmgen.commands import operate
 
-        if chosen.dry_run:
-            output.say(f"`xmgen destroy {name}` would remove the cluster and all that belongs to its stack.")
-            return 0
         return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=operate.Options())
     if chosen.dry_run:
         _dry_run(project, folder, name, arguments, chosen)
@@ -65,22 +61,33 @@ def _found(find: Any, folder: Path) -> Project:
         return _root(folder)
 
 
-def _self_contained(arguments: Sequence[str]) -> list[str]:
+def _self_contained(arguments: Sequence[str], folder: Path) -> list[str]:
     """The command line with what it takes from around it, so that the stack can be compiled again anywhere."""
     words = list(arguments)
     chosen = options.parse(words)
-    if chosen.experiment_config is not None and expansion.is_stdin(chosen.experiment_config):
-        content = json.dumps(expansion.load(expansion.STDIN), ensure_ascii=False)
+    if (sweep := chosen.experiment_config) is not None and not expansion.is_inline(sweep):
+        path = None if expansion.is_stdin(sweep) else _within(folder, sweep)
+        content = path or json.dumps(expansion.load(sweep), ensure_ascii=False)
         words = options.with_option(words, "--experiment_config", content)
+    if chosen.cloud_key is not None and Path(chosen.cloud_key).is_absolute():
+        home = _within(Path.home(), chosen.cloud_key)
+        key = _within(folder, chosen.cloud_key) or (f"~/{home}" if home else chosen.cloud_key)
+        words = options.with_option(words, "--cloud_key", key)
     region = os.environ.get("REGION")
     if chosen.command == "cloud" and chosen.region is None and region:
         words = options.with_option(words, "--region", machines.parse_region(region))
     return words
 
 
+def _within(folder: Path, path: str) -> str | None:
+    """The path relative to a folder; None when it is not in there."""
+    resolved = (folder / path).resolve()
+    inside = resolved.is_relative_to(folder.resolve())
+    return resolved.relative_to(folder.resolve()).as_posix() if inside else None
+
+
 def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> None:
     """Print what would be done. Compiles, so that whatever would be refused is refused here, too."""
-    experiment = compiler.load(folder, root=project.root, stack=stack, flags=arguments)
     plan, _ = target.compiled(project, folder, stack, arguments)
     if chosen.command == "create":
         location = plan.cluster.location if plan.cluster else None
@@ -90,7 +97,7 @@ def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str
         return
     caliban_project = CalibanProject.of(folder, project.root, stack, chosen)
     image = chosen.image or NO_IMAGE_YET
-    for number, text in enumerate(_descriptions(caliban_project, experiment, image), start=1):
+    for number, text in enumerate(_descriptions(caliban_project, plan, image), start=1):
         output.say(f"Job {number}: {text}")
     count = len(plan.units)
     output.say(
@@ -98,22 +105,16 @@ def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str
     )
 
 
-def _descriptions(project: CalibanProject, experiment: Experiment, image: str) -> Iterable[str]:
-    match project.options.command:
-        case "run":
-            terminal = jobs.window_size(*os.get_terminal_size()) if sys.stdout.isatty() else []
-            for index, run in enumerate(project.runs()):
-                config, run_args = project.config, project.options.docker_run_args
-                job = jobs.local_job(run, project.mode, image, index, config, run_args, terminal)
-                yield f"Running command: {shlex.join(job['command'])}"
-        case "submit":
-            for job in exported(project, image):
-                yield json.dumps(job["spec"], indent=2, ensure_ascii=False)
-        case _:
-            for unit in experiment.units:
-                [job] = unit.jobs
-                labels = json.dumps(job.labels, ensure_ascii=False)
-                yield f"{shlex.join(str(arg) for arg in job.args)}\n  labels {labels}"
+def _descriptions(project: CalibanProject, plan: Plan, image: str) -> Iterable[str]:
+    if project.options.command != "run":
+        for unit in plan.units:
+            for manifest in unit.manifests:
+                yield json.dumps(manifest.get("spec", manifest), indent=2, ensure_ascii=False)
+        return
+    terminal = jobs.window_size(*os.get_terminal_size()) if sys.stdout.isatty() else []
+    for index, run in enumerate(project.runs()):
+        job = jobs.local_job(run, project.mode, image, index, project.config, project.options.docker_run_args, terminal)
+        yield f"Running command: {shlex.join(job['command'])}"
 
 
 def _export(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> int:

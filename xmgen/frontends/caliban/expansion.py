@@ -60,6 +60,11 @@ def is_stdin(source: str) -> bool:
     return source.lower() == STDIN
 
 
+def is_inline(source: str) -> bool:
+    """Whether it is the sweep itself, as JSON."""
+    return source.lstrip()[:1] in ("{", "[")
+
+
 def name_of(source: str) -> str:
     return STDIN if is_stdin(source) else source
 

@@ -111,7 +111,7 @@ class Project:
         yield from found
 
     def _experiment_config(self, source: str) -> object:
-        if source.lstrip()[:1] in ("{", "["):
+        if expansion.is_inline(source):
             # What came from standard input: a stack must be compiled again without it.
             return commented_json.loads(source, "--experiment_config")
         if expansion.is_stdin(source):
@@ -184,14 +184,13 @@ class Project:
     def units(self) -> Iterator[ir.WorkUnit]:
         first = 1 if self.options.command == "cloud" else 0
         executor, env, tags = self._executor(), self._env(), self._tags()
-        image = self.executable().name
         mlflow_config = self.config["mlflow_config"]
         instance = mlflow.instance(mlflow_config) if mlflow_config and self.options.command == "submit" else None
         for position, run in enumerate(self.runs()):
             args = run.argv(self.config, position + first, tags)
             job = ir.Job(
                 name=self.job_name,
-                executable=image,
+                executable=self.job_name,
                 executor=executor,
                 args=tuple(args),
                 env=env,
