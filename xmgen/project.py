@@ -5,6 +5,7 @@ A project is a folder with a Pulumi.yaml whose `main` is `stacks/`. `xmgen init`
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from xmgen.errors import InputError, Problem
 PULUMI_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 TOOLS = ".tools"
+PROVIDERS = frozenset({"docker-build", "gcp", "kubernetes", "xmgen"})
+"""Pulumi gives the settings of a project of such a name to the provider, secrets included."""
 LOCK_FILE = "experiment.lock.json"
 """The serialised Experiment; a folder below `stacks/` that holds one is a compiled stack."""
 
@@ -87,7 +90,7 @@ def read(root: Path) -> Project:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(file))) from None
-    if not isinstance(content, dict) or str(content.get("main", "")).rstrip("/") != STACKS:  # pyright: ignore
+    if not isinstance(content, dict) or posixpath.normpath(str(content.get("main"))) != STACKS:  # pyright: ignore
         raise InputError(
             Problem(
                 "belongs to a Pulumi project of another kind",
@@ -95,7 +98,16 @@ def read(root: Path) -> Project:
                 hint=f"xmgen's projects have `main: {STACKS}/`; `xmgen init` makes one in a folder of its own",
             )
         )
-    return Project(root=root, name=str(content.get("name", "")), backend=_backend(content))  # pyright: ignore
+    name = str(content.get("name", ""))  # pyright: ignore
+    if name in PROVIDERS:
+        raise InputError(
+            Problem(
+                f"the project is called {name!r}, like a provider of Pulumi's, which would get its settings",
+                where=str(file),
+                hint="`name: experiments`",
+            )
+        )
+    return Project(root=root, name=name, backend=_backend(content))  # pyright: ignore
 
 
 def _backend(content: dict[str, object]) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from xmgen.errors import OperationError, Problem
@@ -24,12 +26,18 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
     Raises OperationError for a folder, or a file in it, that xmgen did not write: nothing of the user's is lost.
     """
     target = folder(root, stack)
-    if target.exists() or target.is_symlink():
-        _refuse_foreign(target)
-        if _read(target) == {path: text.encode() for path, text in files.items()}:
-            return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{stack}.", dir=target.parent))
+    with _alone(target.parent):
+        if target.exists() or target.is_symlink():
+            _refuse_foreign(target)
+            if _read(target) == {path: text.encode() for path, text in files.items()}:
+                return False
+        _replace(target, files)
+    return True
+
+
+def _replace(target: Path, files: Mapping[str, str]) -> None:
+    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         new = staging / "new"
         for path, text in files.items():
@@ -47,7 +55,19 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
         raise OperationError(Problem(f"cannot be written: {error.strerror}", where=str(target))) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return True
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One compile at a time looks at a project's stacks and replaces one of them."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # A file system without locks is as good as it was before.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def difference(root: Path, stack: str, files: Mapping[str, str]) -> str:

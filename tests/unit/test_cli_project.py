@@ -33,6 +33,19 @@ def test_a_pulumi_yaml_of_another_kind_is_an_error(tmp_path: Path, text: str) ->
         project.find(tmp_path)
 
 
+@pytest.mark.parametrize("main", ["stacks", "stacks/", "./stacks"])
+def test_the_folder_of_the_stacks_may_be_written_in_any_way(main: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(f"name: experiments\nmain: {main}\n")
+    assert project.find(tmp_path) == Project(root=tmp_path, name="experiments")
+
+
+@pytest.mark.parametrize("name", ["xmgen", "gcp"])
+def test_a_project_is_not_called_like_a_provider(name: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(f"name: {name}\nmain: stacks/\n")
+    with pytest.raises(InputError, match="like a provider of Pulumi's, which would get its settings"):
+        project.find(tmp_path)
+
+
 def test_compiled_stacks_are_the_folders_with_a_lock_file(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / "stacks" / name).mkdir(parents=True)

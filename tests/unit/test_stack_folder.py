@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,20 @@ def test_the_difference_is_a_diff_that_can_be_read(tmp_path: Path) -> None:
 \\ No newline at end of file
 """
     )
+
+
+def test_compiles_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    kinds = [{**FILES, f"{number}.py": FILES["jobs.py"]} for number in range(3)]
+
+    def compile_often(files: dict[str, str]) -> None:
+        for _ in range(30):
+            stack.write(tmp_path, "sweep", files)
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(compile_often, files) for files in kinds]:
+            done.result()
+    assert content(tmp_path) in kinds
+    assert [path.name for path in (tmp_path / "stacks").iterdir()] == ["sweep"]
 
 
 def test_python_caches_are_no_difference(tmp_path: Path) -> None:
