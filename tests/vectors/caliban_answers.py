@@ -121,10 +121,10 @@ def _job_mode(given: Any) -> Any:
 
 
 def _base_image(given: Any) -> Any:
-    if isinstance(given, str):
-        return settings.DEFAULT_BASE_IMAGES["GPU" if given == "GPU" else "CPU"]
     if given is None:
         return settings.deep_learning_images()
+    if isinstance(given, str):
+        return settings.DEFAULT_BASE_IMAGES["GPU" if given == "GPU" else "CPU"]
     return settings.base_image(settings.validate(given["config"]), given["mode"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -219,8 +220,7 @@ def simple_job(
 
 def check_job_filename(name: str) -> str:
     """The name of a file for Jobs. Raises InputError unless it ends in `.yaml` or `.json`."""
-    stem, dot, extension = name.rpartition("/")[2].rpartition(".")
-    if not stem or f"{dot}{extension}" not in EXTENSIONS:
+    if posixpath.splitext(name)[1] not in EXTENSIONS:
         raise InputError(Problem(f"{name!r} is no file for Jobs", "--export", "it ends in .yaml or .json"))
     return name
 

@@ -50,11 +50,11 @@ def script_args_to_labels(args: Sequence[str] | None) -> dict[str, str]:
 
 
 def parse_label(text: str) -> tuple[str, str]:
-    """`key=value`; the value may hold further equals signs. Raises InputError."""
+    """`key=value`; the value may hold further equals signs, and keeps its blanks. Raises InputError."""
     key, equals, value = text.partition("=")
     if not equals:
         raise InputError(Problem(f"{text!r} is no label", "--label", "write KEY=VALUE"))
-    return key, value
+    return key.strip(), value
 
 
 def _clean(text: str | None) -> str:

@@ -16,7 +16,7 @@ from xmgen.experiment import Accelerator, JobRequirements
 from xmgen.frontends.caliban.settings import JobMode
 
 REGION = re.compile(r"[a-z]+-[a-z]+\d+")
-_ZONE = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-(?P<letter>[a-z])")
+_ZONE = re.compile(r"(?P<region>[a-z0-9]+-[a-z0-9]+)-(?P<letter>[a-z]+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,9 @@ class _AptByMode(_Model):
 
 
 class _ImageByMode(_Model):
-    cpu: Image | None = None
-    gpu: Image | None = None
+    # May be left out, but not be null.
+    cpu: Image = ""
+    gpu: Image = ""
 
 
 class _Gcloud(_Model):
@@ -170,7 +171,7 @@ def _with_defaults(valid: _Config) -> dict[str, Any]:
     apt, base_image, mlflow = valid.apt_packages, valid.base_image, result["uv"].get("mlflow")
     result["apt_packages"] = apt.model_dump() if isinstance(apt, _AptByMode) else apt
     if isinstance(base_image, _ImageByMode):
-        result["base_image"] = base_image.model_dump()
+        result["base_image"] = {"cpu": base_image.cpu or None, "gpu": base_image.gpu or None}
     if mlflow is not None:
         result["uv"] = {"mlflow": {"pubsub_topic": "mlflow", **mlflow}}
     return result
@@ -216,15 +217,16 @@ def base_image(config: dict[str, Any], mode: JobMode) -> str | None:
     if isinstance(image, dict):
         by_mode = cast("dict[str, str | None]", image)
         image = by_mode.get(mode.lower())
-        if image is None and any(by_mode.values()):
+        if image is None:
             where = f"{FILE} base_image"
             raise InputError(Problem(f"names no image for {mode} jobs", where, f'add "{mode.lower()}": "<image>"'))
     if image is None:
         return None
-    if image.count("{}") > 1 or re.search(r"[{}]", image.replace("{}", "")):
+    try:
+        return deep_learning_image(image.format(mode.lower()))
+    except (AttributeError, IndexError, KeyError, ValueError):
         hint = "one {} stands for cpu or gpu"
-        raise InputError(Problem(f"{image!r} is no image's name", f"{FILE} base_image", hint))
-    return deep_learning_image(image.replace("{}", mode.lower()))
+        raise InputError(Problem(f"{image!r} is no image's name", f"{FILE} base_image", hint)) from None
 
 
 def apt_packages(config: dict[str, Any], mode: JobMode) -> list[str]:
