@@ -217,6 +217,13 @@ def test_preview_says_what_up_would_do_and_runs_nothing(user: User) -> None:
     assert user.marks() == []
     user.up()
     assert "nothing to do; 5 unchanged" in user.run("preview", "rates")
+    (user.root / "rates" / "train.py").write_text(TRAIN + "print('done')\n")
+    text = user.run("preview", "rates", code=1)
+    assert "error: train: digest: rates: code of train changed after the compile\n  run `xmgen compile" in text
+    text = user.run("preview", "rates/experiment.yaml")
+    assert sum(line.startswith("replace ") for line in text.splitlines()) == 3
+    assert "jobs[0].executable.digest" in text
+    assert "create-replacement" not in text
 
 
 def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:

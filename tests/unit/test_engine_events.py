@@ -163,6 +163,16 @@ def test_a_preview_has_steps_and_runs_nothing() -> None:
     assert progress.units["a"].status == "waiting"
 
 
+def test_what_the_provider_refuses_is_told_in_its_words() -> None:
+    before = "xmgen:local:Run resource 'a'"
+    argument = "property jobs[0].args[0] value {5}"
+    _, changes = heard(
+        diagnostic("error", f"{before}: {argument} has a problem: must be a text", urn("a")),
+        diagnostic("error", f"{before} has a problem: needs jobs", urn("a")),
+    )
+    assert changes == [Message("error", "jobs[0].args[0]: must be a text", "a"), Message("error", "needs jobs", "a")]
+
+
 def test_the_end_has_the_counts() -> None:
     progress, _ = heard(
         {"sequence": 9, "summaryEvent": {"resourceChanges": {"create": 2, "same": 1}, "result": "failed"}},

@@ -185,7 +185,10 @@ def _settle(progress: Progress) -> None:
 
 
 def _print_steps(progress: Progress) -> None:
-    rows = [step for step in progress.steps if step.operation != "same" and step.type != "pulumi:pulumi:Stack"]
+    steps = [step for step in progress.steps if step.operation != "same" and step.type != "pulumi:pulumi:Stack"]
+    # A replacement is three steps of the engine's, of which the one called so has the reason.
+    replaced = {(step.type, step.name) for step in steps if step.operation == "replace"}
+    rows = [step for step in steps if step.operation == "replace" or (step.type, step.name) not in replaced]
     if rows:
         output.print_table(
             ("operation", "type", "name", "because of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -37,6 +38,9 @@ SUMMARIES = frozenset(
     {"update failed", "preview failed", "destroy failed", "Resource monitor has terminated, shutting down"}
 )
 """What the engine says in the end of anything that failed or was stopped; the exit code says as much."""
+
+_REFUSED = re.compile(r"\S+ resource '[^']*'(?:: property (\S+) value \{.*?\})? has a problem: ", re.DOTALL)
+"""What the engine puts before a provider's reason to refuse an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class Progress:
         operation, name = str(metadata["op"]), _name(metadata["urn"])
         if event.get("planning"):
             if kind == "resourcePreEvent":
-                changed = tuple(metadata.get("keys") or metadata.get("diffs") or ())
+                changed = tuple(sorted(metadata.get("keys") or metadata.get("diffs") or ()))
                 before: dict[str, Any] = metadata.get("old") or {}
                 failed = operation == "update" and bool(before.get("initErrors"))
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
@@ -171,6 +175,8 @@ class Progress:
 
     def _diagnostic(self, event: Event) -> Change | None:
         text = str(event.get("message") or "").rstrip("\n")
+        if refused := _REFUSED.match(text):
+            text = f"{refused[1]}: {text[refused.end() :]}" if refused[1] else text[refused.end() :]
         severity = str(event.get("severity") or "info")
         if severity == "debug" or not text or text in SUMMARIES:
             return None
