@@ -1,5 +1,5 @@
 """What a test needs beyond Python: the `engine` tests a Pulumi CLI, the `docker` tests a Docker daemon, the
-`kubernetes` tests etcd and kube-apiserver.
+`kubernetes` tests etcd and kube-apiserver, the `rehearsal` tests all but Docker.
 
 Where that is missing they are skipped, but in CI nothing may be: there a skipped test is a failed one.
 """
@@ -17,7 +17,8 @@ import pytest
 from docker.errors import DockerException
 
 from xmgen.errors import OperationError
-from xmgen.rehearsal.controlplane import Binaries
+from xmgen.rehearsal.cluster import PROGRAMS
+from xmgen.rehearsal.controlplane import Binaries, find_programs
 
 ROOT = Path(__file__).resolve().parents[1]
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -37,6 +38,8 @@ def missing(marker: str) -> str:
         except OperationError as error:
             return str(error)
         return ""
+    if marker == "rehearsal":
+        return missing("gcp") or missing("engine") or lacking_for_rehearsal()
     try:
         client = docker.from_env()
         client.ping()
@@ -46,8 +49,19 @@ def missing(marker: str) -> str:
     return ""
 
 
+def lacking_for_rehearsal() -> str:
+    provider = "pulumi-resource-kubernetes"
+    if not (ROOT / ".tools" / "plugins" / provider).exists():
+        return f"`make .tools/plugins/{provider}` builds Pulumi's provider for Kubernetes"
+    try:
+        find_programs(ROOT / ".tools" / "bin", PROGRAMS)
+    except OperationError as error:
+        return str(error)
+    return ""
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in ("gcp", "engine", "docker", "kubernetes"):
+    for marker in ("gcp", "engine", "docker", "kubernetes", "rehearsal"):
         if item.get_closest_marker(marker) and (reason := missing(marker)):
             pytest.skip(reason)
 

@@ -31,10 +31,11 @@ QUICK = {
     "lint": [str(BIN / "ruff"), "check"],
     "format": [str(BIN / "ruff"), "format", "--check"],
     "types": [str(BIN / "pyright")],
-    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes"],
+    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes and not rehearsal"],
 }
 ENGINE = [*PYTEST, "-m", "engine and not docker"]
 KUBERNETES = [*PYTEST, "-m", "kubernetes"]
+REHEARSAL = [*PYTEST, "-m", "rehearsal"]
 DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"]
 
 
@@ -57,6 +58,7 @@ def main() -> int:
                     run("engine tests", ENGINE),
                     run("kubernetes tests", KUBERNETES),
                     run("docker tests", DOCKER),
+                    run("rehearsal tests", REHEARSAL),
                 ]
     finally:
         end(setup)

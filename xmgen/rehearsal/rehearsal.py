@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 import time
@@ -110,6 +111,14 @@ class Rehearsal:
             # A file of the user's would come first.
             "PULUMI_CONFIG_PASSPHRASE_FILE": "",
         }
+
+    def of(self, project: Project) -> Rehearsal:
+        """The same, for the stacks of another project, as long as this one runs."""
+        other = copy.copy(self)
+        other.project = project
+        other.pulumi = replace(self.pulumi, project=project)
+        other._exit = ExitStack()
+        return other
 
     # One stack
 

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.gcp_programs import SDK
+from xmgen import init, project
+from xmgen.project import Project
+from xmgen.rehearsal.rehearsal import Options, Rehearsal
+
+
+@pytest.fixture(scope="session")
+def google_sdks() -> Iterator[None]:
+    """The SDKs that stacks on Google Cloud import, for this process and those that it starts."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(SDK), str(ROOT)])
+    sys.path.insert(0, str(SDK))
+    yield
+    sys.path.remove(str(SDK))
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(scope="session")
+def rehearsal(google_sdks: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
+    """One control plane for all tests that do not end it. Its project is that of this repository."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    with Rehearsal(project.find(ROOT), folder, Options(pod_seconds=1)) as rehearsal:
+        yield rehearsal
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project of its own, for stacks that are compiled by a test."""
+    root = tmp_path_factory.mktemp("project")
+    init.init(root)
+    return project.read(root)
+
+
+@pytest.fixture
+def in_scratch(rehearsal: Rehearsal, scratch: Project, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
+    """The rehearsal, of stacks of the project of its own."""
+    monkeypatch.setenv("XMGEN_PYTHON", sys.executable)
+    return rehearsal.of(scratch)
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")

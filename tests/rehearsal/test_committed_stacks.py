@@ -1,0 +1,44 @@
+"""Every committed stack on GKE, unchanged: created, scheduled where it belongs, unchanged by a second `up`, removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import ROOT
+from xmgen import project
+from xmgen.commands import target
+from xmgen.plan import Plan
+from xmgen.rehearsal.rehearsal import Rehearsal
+
+pytestmark = pytest.mark.rehearsal
+
+PROJECT = project.find(ROOT)
+
+
+def plans() -> dict[str, Plan]:
+    every = {stack: target.existing(PROJECT, stack) for stack in PROJECT.stacks()}
+    return {stack: plan for stack, plan in every.items() if plan.cluster is not None}
+
+
+def pods(plan: Plan) -> dict[str, int]:
+    """How many pods each Job is to have."""
+    jobs = [manifest for unit in plan.units for manifest in unit.manifests if manifest["kind"] == "Job"]
+    return {job["metadata"]["name"]: job["spec"].get("parallelism", 1) for job in jobs}  # type: ignore[index, union-attr]
+
+
+def owner(plan: Plan) -> Plan | None:
+    assert plan.cluster is not None
+    return target.existing(PROJECT, plan.cluster.name) if plan.cluster.kind == "stack" else None
+
+
+@pytest.mark.parametrize("stack", plans())
+def test_it_fits_and_leaves_nothing(stack: str, rehearsal: Rehearsal) -> None:
+    plan = plans()[stack]
+    report = rehearsal.run(plan, owner(plan))
+    assert report.fits, report
+    landed: dict[str, int] = {}
+    for each in report.landings:
+        landed[each.job] = landed.get(each.job, 0) + 1
+        assert each.phase == "Succeeded"
+    assert landed == pods(plan)
+    assert {each.removesuffix(each[-8:]) for each in report.kept} == ({"output"} if pods(plan) else set())
