@@ -93,7 +93,7 @@ cluster = gcp.container.Cluster(
     ),
 )
 
-# Where the cluster's own pods run: all that an idle stack pays for.
+# Where the cluster's own pods run. An idle stack pays for this node, the cluster and Cloud NAT.
 system = gcp.container.NodePool(
     "system",
     cluster=cluster.id,
