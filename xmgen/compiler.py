@@ -23,7 +23,7 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
     """
     _check_place(source, root)
     if source.is_dir():
-        from xmgen.frontends import caliban
+        from xmgen.frontends.caliban import source as caliban
 
         return caliban.load(source, root=root, stack=stack, flags=flags)
     match source.suffix:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from xmgen import compiler, init
+from xmgen import compiler, init, lock
 from xmgen.cli import cli
 from xmgen.errors import InputError
 from xmgen.experiment import (
@@ -462,3 +462,10 @@ def test_a_mistake_is_no_traceback_and_writes_nothing(folder: Path) -> None:
 
 def test_help_is_calibans(folder: Path) -> None:
     assert "--experiment_config FILE" in run("run", "--help").stdout
+
+
+def test_the_example_has_a_stack_for_each_target() -> None:
+    root = Path(__file__).parents[2]
+    stacks = [lock.read(path) for path in root.glob("stacks/caliban-mnist-*/experiment.lock.json")]
+    assert {each.source for each in stacks} == {"examples/caliban-mnist"}
+    assert {each.units[0].jobs[0].executor.kind for each in stacks} == {"local", "kubernetes", "vertex"}

@@ -163,3 +163,20 @@ def test_the_proxy_takes_a_key_only_where_there_is_one(tmp_path: Path, monkeypat
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
     cloud_sql_proxy.main([json.dumps(config)])
     assert os.environ["GOOGLE_APPLICATION_CREDENTIALS"] == str(key)
+
+
+def test_a_process_of_this_machine_starts_the_launcher_alone() -> None:
+    program = "import sys; print(sorted(name for name in sys.modules if name.startswith('xmgen')))"
+    argv = packaging.process_command(["python", "-c", program])
+    done = subprocess.run([sys.executable, *argv[1:]], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+    # What the launcher itself imports delays every trial.
+    watched = subprocess.run(
+        [sys.executable, "-X", "importtime", *argv[1:]], capture_output=True, text=True, check=True
+    )
+    imported = {line.rpartition("|")[2].strip() for line in watched.stderr.splitlines() if "xmgen" in line}
+    assert {name for name in imported if name.startswith("xmgen")} == {
+        "xmgen",
+        "xmgen.frontends",
+        "xmgen.frontends.caliban",
+    }

@@ -18,7 +18,6 @@ from xmgen.catalog.model import Gpu
 from xmgen.catalog.vertex import vertex_machine
 from xmgen.errors import Problem, XmgenError
 from xmgen.experiment import Accelerator
-from xmgen.frontends import caliban
 from xmgen.frontends.caliban import (
     cloud_sql_proxy,
     commented_json,
@@ -32,6 +31,7 @@ from xmgen.frontends.caliban import (
     packaging,
     project,
     settings,
+    source,
 )
 
 REJECTED = "rejected, without a traceback"
@@ -244,8 +244,8 @@ def _cluster_spec(given: Any) -> Any:
     arguments = ["cluster", "create", "--cluster_name", given["name"], "--zone", given["zone"]]
     arguments += ["--release_channel", given["channel"], *(["--single_zone"] if single else [])]
     with _project() as folder:
-        stack = caliban.stack_of(folder, arguments)
-        cluster = planner.plan(caliban.load(folder, root=folder, stack=stack, flags=arguments)).cluster
+        stack = source.stack_of(folder, arguments)
+        cluster = planner.plan(source.load(folder, root=folder, stack=stack, flags=arguments)).cluster
     assert cluster is not None
     return {"name": stack, "location": cluster.location}
 

@@ -15,8 +15,8 @@ from xmgen import names
 from xmgen.commands import output, target
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors import images
-from xmgen.frontends import caliban as frontend
 from xmgen.frontends.caliban import expansion, flags, jobs, machines, options
+from xmgen.frontends.caliban import source as frontend
 from xmgen.frontends.caliban.options import Options
 from xmgen.frontends.caliban.project import Project as CalibanProject
 from xmgen.frontends.caliban.project import exported
