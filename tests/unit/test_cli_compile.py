@@ -172,6 +172,8 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["logs", "first", "9"], "no work unit '9'"),
         (["logs", "first", "fit-"], "begins the names of 6 work units"),
         (["up", "frist"], "did you mean 'first'?"),
+        (["up", "stacks/frist"], "did you mean 'first'?"),
+        (["destroy", "elsewhere/first.py"], "elsewhere/first.py: no such file\n  name the stack itself: first"),
         (["up", "first", "--", "--flag=1"], "only a source takes --stack or flags"),
         (["up", "first", "--set", "cpus"], "'cpus' is no setting"),
         (["preview", "first", "--set", "=1"], "'=1' is no setting"),
@@ -265,6 +267,15 @@ def test_a_source_does_not_replace_the_stack_of_another_of_its_name(project: Pat
     assert parsed("inspect", "first")["source"] == SOURCE
     run("compile", str(other), "--stack", "first")
     assert parsed("inspect", "first")["source"] == "elsewhere/first.yaml"
+
+
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_a_stack_may_be_named_by_its_folder(project: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("compile", SOURCE)
+    expected = run(command, "first").stdout
+    assert run(command, "stacks/first").stdout == expected
+    monkeypatch.chdir(project / "stacks")
+    assert run(command, "./first/").stdout == expected
 
 
 def test_a_source_that_has_moved_keeps_its_stack(project: Path) -> None:

@@ -47,7 +47,7 @@ def check(project: Project, names: Sequence[str], *, json: bool) -> int:
     """Whether the stacks are what their sources compile to. Returns the exit code."""
     results: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    for name in names or project.stacks():
+    for name in [target.of_folder(project, name) for name in names] or project.stacks():
         try:
             difference = _difference(project, name)
         except XmgenError as error:
@@ -98,7 +98,7 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
         output.print_json(_plan_json(plan))
         return
     if manifests:
-        _print_manifests(project, name)
+        _print_manifests(project, plan.experiment.stack)
         return
     experiment = plan.experiment
     output.say(f"{experiment.title}", style="bold")

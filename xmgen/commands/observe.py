@@ -22,6 +22,7 @@ POLL_SECONDS = 0.2
 
 def status(project: Project, stack: str, *, json: bool) -> None:
     plan = target.existing(project, stack)
+    stack = plan.experiment.stack
     work = session.begin(project, stack)
     export = work.export() if work.exists() else None
     active = backend.is_locked(work.backend, project, stack)
@@ -46,6 +47,7 @@ def status(project: Project, stack: str, *, json: bool) -> None:
 
 def logs(project: Project, stack: str, unit: str | None, *, follow: bool) -> None:
     plan = target.existing(project, stack)
+    stack = plan.experiment.stack
     names = [planned.name for planned in plan.units]
     if plan.cluster is not None:
         raise OperationError(_logs_elsewhere(stack, names if unit is None else [_unit(names, unit)]))

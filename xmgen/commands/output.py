@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 
@@ -14,6 +15,13 @@ from xmgen.errors import XmgenError
 
 _NEVER_CUT = 100_000
 """Width of text that no terminal shows: a table's columns are as wide as their content."""
+
+
+_FOR_TERMINALS = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links, the clipboard
+    r"|[@-Z\\-_])"
+)
 
 
 def console(*, error: bool = False) -> Console:
@@ -78,6 +86,11 @@ def cell(value: object) -> str:
             return str(value)
         case _:
             return json.dumps(value, ensure_ascii=False)
+
+
+def plain(text: str) -> str:
+    """What a program printed, without what it says to a terminal: colours, movements of the cursor, titles."""
+    return "\n".join(cell(line.expandtabs()) for line in _FOR_TERMINALS.sub("", text).rstrip("\n").split("\n"))
 
 
 def print_error(error: XmgenError) -> None:

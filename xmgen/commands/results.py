@@ -39,8 +39,10 @@ def print_failures(units: Sequence[Trial]) -> None:
         if unit.status != "failed":
             continue
         output.say(f"\n{unit.name} failed", style="bold red")
-        lines = [line for reason in unit.reasons for line in reason.splitlines()]
-        for line in lines[-LAST_LINES:]:
+        lines = [line for reason in unit.reasons for line in output.plain(reason).split("\n")]
+        # The first says how it ended and where the log is.
+        shown = lines if len(lines) <= LAST_LINES else [lines[0], "    …", *lines[-LAST_LINES + 1 :]]
+        for line in shown:
             output.say(f"  {line}")
         if unit.log and not any(unit.log in line for line in lines):
             output.say(f"  whole log: {unit.log}")

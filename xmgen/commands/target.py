@@ -11,7 +11,7 @@ from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
-from xmgen.project import Project
+from xmgen.project import STACKS, Project
 
 GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
 """File names that say nothing of the experiment; its folder's name does."""
@@ -112,7 +112,8 @@ def cluster_choice(text: str | None) -> ClusterChoice | None:
 
 
 def existing(project: Project, stack: str) -> Plan:
-    """The plan of a compiled stack. Raises InputError when there is none of this name."""
+    """The plan of a compiled stack, by its name or folder. Raises InputError when there is none."""
+    stack = of_folder(project, stack)
     if stack not in project.stacks():
         raise InputError(_unknown(project, stack))
     return planner.plan(lock.read(project.lock(stack), stack), compiler.compiled_stacks(project.root))
@@ -120,6 +121,7 @@ def existing(project: Project, stack: str) -> Plan:
 
 def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:
     """The plan of a compiled stack, or of a source, which is compiled into its stack first."""
+    target = of_folder(project, target)
     if not _is_source(target):
         if flags or stack:
             raise InputError(
@@ -134,8 +136,23 @@ def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[st
 
 
 def stack_name(project: Project, target: str, stack: str | None) -> str:
-    """The name of the stack that is meant: the target itself, or the one that a source would be compiled to."""
-    return stack_of(project, Path(target), stack) if _is_source(target) else target
+    """The name of the stack that is meant: the target itself, or the one that a source would be compiled to.
+
+    Raises InputError for a source that is not there: a slip of the pen must not name another stack.
+    """
+    target = of_folder(project, target)
+    if not _is_source(target):
+        return target
+    name = stack_of(project, Path(target), stack)
+    if not Path(target).exists():
+        raise InputError(Problem("no such file", where=target, hint=f"name the stack itself: {name}"))
+    return name
+
+
+def of_folder(project: Project, target: str) -> str:
+    """`stacks/resnet/`, as a shell completes it, is the stack `resnet`; anything else is itself."""
+    folder = Path(target).resolve()
+    return folder.name if "/" in target and folder.parent == project.root / STACKS else target
 
 
 def _is_source(target: str) -> bool:

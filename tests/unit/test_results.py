@@ -1,0 +1,31 @@
+"""What is said of trials that failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from xmgen.commands import output
+from xmgen.commands.results import print_failures
+from xmgen.engine.trials import Trial
+
+
+def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "job a ended with exit code 1; log: a.log\n" + "\n".join(f"    line {number}" for number in range(20))
+    print_failures([Trial(name="a", arguments={}, status="failed", log="a.log", reasons=(reason,))])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:5] == ["a failed", "  job a ended with exit code 1; log: a.log", "      …", "      line 6"]
+    assert lines[-1] == "      line 19"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain\n  text\n", "plain\n  text"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("a\tb", "a       b"),
+        ("bell\x07 \u202e", "bell\\x07 \\u202e"),
+    ],
+)
+def test_what_a_program_says_to_a_terminal_is_not_passed_on(text: str, expected: str) -> None:
+    assert output.plain(text) == expected
