@@ -31,9 +31,9 @@ class _Program(click.Group):
 
             print_error(error)
             ctx.exit(error.exit_code)
-        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+        except (click.exceptions.Exit, click.ClickException, BrokenPipeError):
             raise
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):
             click.echo("Interrupted.", err=True)
             ctx.exit(130)
         except OSError as error:

@@ -29,3 +29,14 @@ def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFix
 )
 def test_what_a_program_says_to_a_terminal_is_not_passed_on(text: str, expected: str) -> None:
     assert output.plain(text) == expected
+
+
+@pytest.mark.parametrize("columns", [1, 10, 80])
+def test_a_terminal_of_any_width_shows_everything(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    output.print_table(("unit", "rate", "loss", "status"), [("train", "0.1", 0.25, "finished")])
+    shown = output.plain(capsys.readouterr().out)
+    assert all(text in shown for text in ("train", "0.1", "0.25", "finished"))

@@ -216,7 +216,8 @@ def _closing(stack: str, outcome: Outcome, progress: Progress) -> str:
 
 
 def _confirmed(question: str, options: Options) -> bool:
-    if options.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    # A stream that is closed is None.
+    if options.yes or not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):  # pyright: ignore[reportUnnecessaryComparison]
         return True
     return click.confirm(question, err=True)
 

@@ -16,6 +16,9 @@ from xmgen.errors import XmgenError
 _NEVER_CUT = 100_000
 """Width of text that no terminal shows: a table's columns are as wide as their content."""
 
+_FOLDED = 6
+"""Characters of a line of a folded cell, at least."""
+
 
 _FOR_TERMINALS = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, cursor
@@ -54,20 +57,28 @@ def print_table(
     from rich.table import Table
 
     target = console()
-    table = Table(box=box.SIMPLE_HEAD if target.is_terminal else None, pad_edge=False, show_edge=False)
-    for column in columns:
+    texts = [[cell(value) for value in row] for row in rows]
+    headings = [cell(column) for column in columns]
+    room = target.is_terminal and target.width >= _least_width([headings, *texts])
+    table = Table(box=box.SIMPLE_HEAD if room else None, pad_edge=False, show_edge=False)
+    for heading in headings:
         # Fold and never cut: half of a name or a number is worth nothing.
-        table.add_column(Text(cell(column)), overflow="fold")
-    for row in rows:
-        texts = [cell(value) for value in row]
-        table.add_row(*(Text(text, style=(styles or {}).get(text, "")) for text in texts))
-    if target.is_terminal:
+        table.add_column(Text(heading), overflow="fold")
+    for row in texts:
+        table.add_row(*(Text(text, style=(styles or {}).get(text, "")) for text in row))
+    if room:
         target.print(table, soft_wrap=False)
         return
-    with target.capture() as capture:
-        target.print(table, soft_wrap=False)
+    wide = Console(file=target.file, highlight=False, width=_NEVER_CUT, no_color=True)
+    with wide.capture() as capture:
+        wide.print(table)
     for line in capture.get().splitlines():
         print(line.rstrip())
+
+
+def _least_width(rows: Sequence[Sequence[str]]) -> int:
+    """Of a table that folds its cells and can still be read: with less room columns would vanish."""
+    return sum(min(max(map(len, column)), _FOLDED) + 2 for column in zip(*rows, strict=True))
 
 
 def cell(value: object) -> str:
