@@ -1,7 +1,7 @@
 """The generated program of 200 Jobs on GKE against one of literal constructor calls for the same resources.
 
-Under Pulumi's mocks, whole processes: without an account no plugin of Google Cloud answers a preview, which does the same
-for both sides beside that.
+Under Pulumi's mocks, whole processes: without an account no plugin of Google Cloud answers a preview, which does the
+same for both sides beside that.
 """
 
 from __future__ import annotations
