@@ -12,9 +12,7 @@ async def main(_):
     async with xm_local.create_experiment(experiment_title="Spirals on Vertex AI") as experiment:
         trainer, comparer = experiment.package(
             [
-                xm.Packageable(
-                    xm.PythonContainer(path=".", entrypoint=xm.ModuleName(module)), xm_local.Vertex.Spec()
-                )
+                xm.Packageable(xm.PythonContainer(path=".", entrypoint=xm.ModuleName(module)), xm_local.Vertex.Spec())
                 for module in ("train", "compare")
             ]
         )

@@ -26,22 +26,22 @@ code = {
     "vertex": Code(
         "vertex",
         directory="examples/vertex",
-        digest="sha256:2ad38c6f2b754d0c9da527f0bf68790282da4e3e75e71a9fe43d6edeeb2dab9a",
+        digest="sha256:c1aa61ca6e020b29c8f8e46c3af5d8866835e27a992d7cb569faed7e924daae3",
         exclude=["launcher.py"],
     ),
     "vertex-2": Code(
         "vertex-2",
         directory="examples/vertex",
-        digest="sha256:2ad38c6f2b754d0c9da527f0bf68790282da4e3e75e71a9fe43d6edeeb2dab9a",
+        digest="sha256:c1aa61ca6e020b29c8f8e46c3af5d8866835e27a992d7cb569faed7e924daae3",
         exclude=["launcher.py"],
     ),
 }
 
 images = {
-    "<xmgen:image:vertex:8342d51156866013>": docker_build.Image(
+    "<xmgen:image:vertex:d49d07f31952a52d>": docker_build.Image(
         "vertex",
         tags=[
-            pulumi.Output.concat(registry, "/vertex:8342d51156866013"),
+            pulumi.Output.concat(registry, "/vertex:d49d07f31952a52d"),
         ],
         context={"location": "../examples/vertex"},
         dockerfile={"location": "vertex/images/vertex/Dockerfile"},
@@ -50,10 +50,10 @@ images = {
         build_on_preview=False,
         opts=ResourceOptions(depends_on=code["vertex"]),
     ).ref,
-    "<xmgen:image:vertex-2:affa46f77f7d82fb>": docker_build.Image(
+    "<xmgen:image:vertex-2:37b24dc0cc64c83e>": docker_build.Image(
         "vertex-2",
         tags=[
-            pulumi.Output.concat(registry, "/vertex-2:affa46f77f7d82fb"),
+            pulumi.Output.concat(registry, "/vertex-2:37b24dc0cc64c83e"),
         ],
         context={"location": "../examples/vertex"},
         dockerfile={"location": "vertex/images/vertex-2/Dockerfile"},
