@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.conftest import ROOT
 from xmgen import init
 from xmgen.cli import cli
 
@@ -134,6 +135,12 @@ def test_inspect_shows_resources_and_what_varies(project: Path) -> None:
     text = run("inspect", "first").stdout
     assert plan["units"][5]["unit"] in text
     assert "\x1b" not in text
+
+
+def test_inspect_says_that_a_stack_on_the_cloud_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = run("inspect", "gke-train").stdout
+    assert "Resources, in the order in which Pulumi creates them; network, accounts, rights and storage are in" in text
 
 
 def test_inspect_prints_the_manifests_as_they_are(project: Path) -> None:

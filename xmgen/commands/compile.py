@@ -105,7 +105,9 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
     output.say(f"compiled from {' '.join([experiment.source, *experiment.flags])}")
     for note in plan.notes:
         output.say(note)
-    output.say("\nResources, in the order in which Pulumi creates them", style="bold")
+    on_cloud = plan.cluster is not None or plan.vertex is not None
+    which = "; network, accounts, rights and storage are in the program" if on_cloud else ""
+    output.say(f"\nResources, in the order in which Pulumi creates them{which}", style="bold")
     output.print_table(
         ("step", "type", "name", "after"),
         ((resource.step, resource.type, resource.name, ", ".join(resource.depends_on)) for resource in resources(plan)),
