@@ -9,6 +9,7 @@ from xmgen import project
 from xmgen.commands import target
 from xmgen.plan import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.rehearsal.report import markdown
 
 pytestmark = pytest.mark.rehearsal
 
@@ -35,7 +36,7 @@ def owner(plan: Plan) -> Plan | None:
 def test_it_fits_and_leaves_nothing(stack: str, rehearsal: Rehearsal) -> None:
     plan = plans()[stack]
     report = rehearsal.run(plan, owner(plan))
-    assert report.fits, report
+    assert report.fits, markdown(report)
     landed: dict[str, int] = {}
     for each in report.landings:
         landed[each.job] = landed.get(each.job, 0) + 1

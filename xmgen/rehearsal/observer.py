@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL
 from xmgen.rehearsal.cloud.pools import Pools, View, ended, refused
-from xmgen.rehearsal.cloud.scheduling import Amounts, Object, added, amounts, requests
+from xmgen.rehearsal.cloud.scheduling import Amounts, Object, amounts, requests
 
 POLL_SECONDS = 0.4
 
@@ -17,7 +17,8 @@ POLL_SECONDS = 0.4
 @dataclass(slots=True)
 class Pod:
     """namespace, name: of the pod. job: the Job that made it. node, pool: where it landed; empty until it does.
-    phase: Kubernetes' own word. refused: why the scheduler found no node, in its words. reasons: why no pool can help.
+    phase: Kubernetes' own word. started, ended: RFC 3339, empty while it has not. refused: why the scheduler found no
+    node, in its words. reasons: why no pool can help.
     """
 
     namespace: str
@@ -28,18 +29,20 @@ class Pod:
     phase: str = "Pending"
     refused: str = ""
     reasons: list[str] = field(default_factory=list[str])
+    requests: Amounts = field(default_factory=dict[str, int])
+    started: str = ""
+    ended: str = ""
     gone: bool = False
 
 
 @dataclass(slots=True)
 class Node:
-    """allocatable, peak: what it has, and the most that pods requested of it at once."""
+    """allocatable: what it has."""
 
     name: str
     pool: str
     machine: str
     allocatable: Amounts
-    peak: Amounts = field(default_factory=dict[str, int])
 
 
 class Observer:
@@ -117,11 +120,6 @@ class Observer:
             pod.gone = uid not in present
         for pod in view.pods:
             self._note_pod(pod)
-        for name, pods in view.by_node().items():
-            if name in self._nodes:
-                peak = self._nodes[name].peak
-                for resource, amount in added(requests(pod) for pod in pods).items():
-                    peak[resource] = max(amount, peak.get(resource, 0))
         if before != ([(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)):
             self._changed = time.monotonic()
 
@@ -144,8 +142,18 @@ class Observer:
         )
         seen.phase = str(pod["status"].get("phase", "Pending"))
         seen.node = str(pod["spec"].get("nodeName") or "")
+        seen.requests = requests(pod)
+        seen.started = str(pod["status"].get("startTime", ""))
+        seen.ended = _end(pod)
         if seen.node in self._nodes:
             seen.pool = self._nodes[seen.node].pool
         waits = not seen.node and not ended(pod)
         seen.refused = refused(pod) if waits else ""
         seen.reasons = self._pools.helpless.get(seen.name, []) if waits else []
+
+
+def _end(pod: Object) -> str:
+    """When the last of its containers ended; empty while one has not."""
+    states: list[Object] = [each.get("state", {}) for each in pod["status"].get("containerStatuses", [])]
+    ends = [str(state.get("terminated", {}).get("finishedAt", "")) for state in states]
+    return max(ends) if ends and all(ends) else ""

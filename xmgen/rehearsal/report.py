@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from xmgen.rehearsal.cloud.scheduling import Amounts, added
 from xmgen.rehearsal.observer import Node, Pod
+
+ACCELERATORS = ("nvidia.com/gpu", "google.com/tpu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,25 +123,43 @@ def pool_uses(nodes: Iterable[Node], pods: Sequence[Pod]) -> list[PoolUse]:
     by_pool: dict[str, list[Node]] = {}
     for node in nodes:
         by_pool.setdefault(node.pool, []).append(node)
-    return [
-        PoolUse(
-            pool=pool,
-            machine=found[0].machine,
-            nodes=len(found),
-            pods=sum(pod.pool == pool for pod in pods),
-            cpu=max(_share(node, "cpu") or 0.0 for node in found),
-            memory=max(_share(node, "memory") or 0.0 for node in found),
-            accelerators=_share(found[0], "nvidia.com/gpu")
-            if "nvidia.com/gpu" in found[0].allocatable
-            else _share(found[0], "google.com/tpu"),
+    on_node: dict[str, list[Pod]] = {}
+    for pod in pods:
+        on_node.setdefault(pod.node, []).append(pod)
+    uses: list[PoolUse] = []
+    for pool, found in sorted(by_pool.items()):
+        peaks = [(node, peak(on_node.get(node.name, []))) for node in found]
+
+        def fullest(resource: str, peaks: list[tuple[Node, Amounts]] = peaks) -> float:
+            shares = [most.get(resource, 0) / (node.allocatable.get(resource, 0) or 1) for node, most in peaks]
+            return round(max(shares), 3)
+
+        accelerator = next((each for each in ACCELERATORS if each in found[0].allocatable), None)
+        uses.append(
+            PoolUse(
+                pool=pool,
+                machine=found[0].machine,
+                nodes=len(found),
+                pods=sum(len(on_node.get(node.name, [])) for node in found),
+                cpu=fullest("cpu"),
+                memory=fullest("memory"),
+                accelerators=fullest(accelerator) if accelerator else None,
+            )
         )
-        for pool, found in sorted(by_pool.items())
-    ]
+    return uses
 
 
-def _share(node: Node, resource: str) -> float | None:
-    has = node.allocatable.get(resource, 0)
-    return round(node.peak.get(resource, 0) / has, 3) if has else None
+def peak(pods: Sequence[Pod]) -> Amounts:
+    """The most that pods of one node requested at once, of each resource."""
+    result: Amounts = {}
+    for moment in pods:
+        # It is highest when one has just started.
+        running = [
+            pod for pod in pods if pod.started <= moment.started and (not pod.ended or pod.ended > moment.started)
+        ]
+        total = added(pod.requests for pod in [*running, *([] if moment in running else [moment])])
+        result = {name: max(amount, result.get(name, 0)) for name, amount in {**result, **total}.items()}
+    return result
 
 
 def split(pods: Iterable[Pod], whole: set[str]) -> list[str]:

@@ -63,7 +63,7 @@ class Dials:
                 case None:
                     pass
                 case "half" | "lost" as fault:
-                    after = fault
+                    after = after or fault
                 case status:
                     code = int(status)
                     raise Refusal(code, _MESSAGES.get(code, "refused by a dial of the rehearsal"))

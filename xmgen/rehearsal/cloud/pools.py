@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,11 +112,15 @@ class Pools:
             self._remove(item)
 
     def _remove(self, item: Item) -> None:
-        for node in self._api.items("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={item.inputs['name']}"):
-            name = str(node["metadata"]["name"])
-            for pod in self._api.items("/api/v1/pods", fieldSelector=f"spec.nodeName={name}"):
-                self._delete_pod(pod)
-            self._delete_node(name)
+        nodes = self._api.items("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={item.inputs['name']}")
+        with ThreadPoolExecutor(_THREADS) as threads:
+            list(threads.map(self._evict, [str(node["metadata"]["name"]) for node in nodes]))
+        self._quota.take(template(item, self._store), -len(nodes))
+
+    def _evict(self, node: str) -> None:
+        for pod in self._api.items("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
+            self._delete_pod(pod)
+        self._delete_node(node)
 
     def _help(self, view: View, pools: Mapping[str, tuple[Item, Template]], there: Mapping[str, list[Object]]) -> None:
         """Add nodes for pods that wait, as far as nodes that are there, or on their way, have no room for them."""
@@ -181,16 +188,16 @@ class Pools:
 
     def _grow(self, kind: Template, there: list[Object], count: int) -> None:
         names = {str(node["metadata"]["name"]) for node in there}
-        number = 0
-        for _ in range(count):
-            while (name := f"gke-{kind.pool}-{number}") in names:
-                number += 1
-            names.add(name)
-            zone = kind.zones[number % len(kind.zones)]
-            answer = self._api.request("POST", "/api/v1/nodes", kind.node(name, zone))
-            if answer.ok:
-                self._quota.take(kind, 1)
-                self._api.request("POST", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", kind.system_pod(name))
+        numbers = (number for number in itertools.count() if f"gke-{kind.pool}-{number}" not in names)
+        self._quota.take(kind, count)
+        # A slice may have hundreds of hosts.
+        with ThreadPoolExecutor(_THREADS) as threads:
+            list(threads.map(functools.partial(self._add, kind), itertools.islice(numbers, count)))
+
+    def _add(self, kind: Template, number: int) -> None:
+        name = f"gke-{kind.pool}-{number}"
+        self._api.request("POST", "/api/v1/nodes", kind.node(name, kind.zones[number % len(kind.zones)]))
+        self._api.request("POST", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", kind.system_pod(name))
 
     def _shrink(
         self, view: View, pools: Mapping[str, tuple[Item, Template]], there: Mapping[str, list[Object]]
@@ -229,6 +236,7 @@ class Pools:
         self._api.request("DELETE", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", _NOW)
 
 
+_THREADS = 4
 _NOW = {"gracePeriodSeconds": 0}
 
 

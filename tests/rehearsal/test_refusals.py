@@ -1,0 +1,278 @@
+"""What Google refuses, in Google's words; what pulumi_gcp's own types do not have; what generated names look like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xmgen.rehearsal.cloud.cloud import Cloud
+from xmgen.rehearsal.cloud.dials import LostResponse
+from xmgen.rehearsal.cloud.kinds import (
+    ACCOUNT,
+    ACCOUNT_MEMBER,
+    BUCKET,
+    CLUSTER,
+    NETWORK,
+    NODE_POOL,
+    REPOSITORY,
+    RESOURCE_POLICY,
+    SERVICE,
+    SUBNETWORK,
+    Endpoint,
+)
+from xmgen.rehearsal.cloud.refusals import RULES
+from xmgen.rehearsal.cloud.store import Item, Store
+
+CLUSTER_ID = "projects/acme/locations/us-central2-b/clusters/sweep"
+
+
+class Google:
+    """The simulated cloud of a project, with a cluster in us-central2-b."""
+
+    def __init__(self, folder: Path) -> None:
+        self.removed: list[Item] = []
+        self.folder = folder
+        self.cloud = self.again()
+        for api in ("compute", "container", "iam", "artifactregistry"):
+            self.ask("create", SERVICE, service=f"{api}.googleapis.com", disableOnDestroy=False)
+        network = self.ask("create", NETWORK, name="sweep")["id"]
+        self.network = network
+        subnetwork = self.ask("create", SUBNETWORK, name="sweep", region="us-central2", network=network)["id"]
+        self.ask(
+            "create",
+            CLUSTER,
+            name="sweep",
+            location="us-central2-b",
+            network=network,
+            subnetwork=subnetwork,
+            deletionProtection=False,
+            workloadIdentityConfig={"workloadPool": "acme.svc.id.goog"},
+        )
+
+    def again(self) -> Cloud:
+        """As after a restart."""
+        store = Store(self.folder / "cloud.json")
+        self.cloud = Cloud(store, self.folder / "dials.json", Endpoint("127.0.0.1:1", "authority"), self.removed.append)
+        return self.cloud
+
+    def ask(self, operation: str, type: str, id: str = "", **inputs: Any) -> dict[str, Any]:
+        urn = f"urn:pulumi:dev::experiments::{type}::thing"
+        request = {"operation": operation, "type": type, "urn": urn, "project": "acme", "id": id, "inputs": inputs}
+        return self.cloud.answer(request)
+
+    def pool(self, name: str = "pool", **inputs: Any) -> dict[str, Any]:
+        """Create a node pool. Machine and autoscaling have defaults that are accepted."""
+        config = {"machineType": "n1-standard-8", **inputs.pop("nodeConfig", {})}
+        scaling = inputs.pop("autoscaling", {"totalMinNodeCount": 0, "totalMaxNodeCount": 3})
+        return self.ask(
+            "create", NODE_POOL, name=name, cluster=CLUSTER_ID, nodeConfig=config, autoscaling=scaling, **inputs
+        )
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Google:
+    return Google(tmp_path)
+
+
+def t4(count: int) -> dict[str, Any]:
+    return {"guestAccelerators": [{"type": "nvidia-tesla-t4", "count": count}]}
+
+
+def tpu(hosts: int, topology: str = "4x4x4", **rest: Any) -> dict[str, Any]:
+    return {
+        "nodeConfig": {"machineType": "ct4p-hightpu-4t"},
+        "placementPolicy": {"type": "COMPACT", "tpuTopology": topology},
+        "autoscaling": {"minNodeCount": 0, "maxNodeCount": hosts},
+        **rest,
+    }
+
+
+@pytest.mark.parametrize(
+    ("inputs", "refusal"),
+    [
+        ({}, ""),
+        ({"name": "p" * 39}, ""),
+        ({"name": "p" * 40}, "must be less than 40 characters"),
+        ({"name": "Pool_1"}, "must start with a lowercase letter"),
+        ({"cluster": CLUSTER_ID + "s"}, "Error 404: Not found"),
+        ({"nodeConfig": t4(4)}, ""),
+        ({"nodeConfig": t4(3)}, "can be attached 1, 2, 4 times to a machine, not 3 times"),
+        ({"nodeConfig": {**t4(1), "machineType": "n1-standard-96"}}, "at most 48 vCPUs"),
+        ({"nodeConfig": {**t4(1), "machineType": "n2-standard-8"}}, "cannot be attached to machine type n2-standard-8"),
+        ({"nodeConfig": {"machineType": "e2-standard-4"}}, '"e2-standard-4" does not exist in zone "us-central2-b"'),
+        ({"nodeConfig": {"machineType": "n1-imaginary-4"}}, "does not exist"),
+        ({"nodeConfig": {"diskType": "hyperdisk-balanced"}}, "[pd-type] hyperdisk-balanced cannot be used"),
+        ({"nodeConfig": {"diskSizeGb": 9}}, "Boot disk size must be between"),
+        ({"nodeConfig": {"ephemeralStorageLocalSsdConfig": {"localSsdCount": 1}}}, "has 0 local SSDs"),
+        ({"nodeConfig": {"spot": True}}, ""),
+        ({"nodeConfig": {"flexStart": True}}, "is not available as flex-start"),
+        ({"nodeConfig": {"labels": {"a b": "c"}}}, "Invalid label or taint key 'a b'"),
+        ({"nodeConfig": {"labels": {"xmgen/nodes": "x" * 64}}}, "Invalid label or taint value"),
+        ({"nodeConfig": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, "Invalid taint effect"),
+        ({"autoscaling": {"totalMaxNodeCount": 3, "maxNodeCount": 3}}, "Exactly one of"),
+        ({"autoscaling": {"totalMinNodeCount": 4, "totalMaxNodeCount": 3}}, "Invalid autoscaling range 4 to 3"),
+        ({"placementPolicy": {"type": "COMPACT"}}, "Compact placement is not available for n1-standard-8"),
+        ({"placementPolicy": {"type": "", "policyName": "none"}}, "resourcePolicies/none' was not found"),
+        ({"placementPolicy": {"type": "", "tpuTopology": "2x2x1"}}, "only valid for TPU machine types"),
+        (tpu(16), ""),
+        (tpu(15), "needs 16 nodes, got 15"),
+        (tpu(1, "2x2x1"), "is one host"),
+        (tpu(16, autoscaling={"totalMaxNodeCount": 16}), "total_max_node_count is taken for 0"),
+        (tpu(16, nodeLocations=["us-central2-a", "us-central2-b"]), "must be in a single zone"),
+    ],
+)
+def test_node_pools(inputs: dict[str, Any], refusal: str, google: Google) -> None:
+    answer = google.ask("create", NODE_POOL, **_pool(inputs))
+    if refusal:
+        assert answer["error"].startswith("googleapi: Error 4") and refusal in answer["error"]
+    else:
+        assert answer["id"] == f"{CLUSTER_ID}/nodePools/{_pool(inputs)['name']}"
+
+
+def _pool(inputs: dict[str, Any]) -> dict[str, Any]:
+    defaults = {
+        "name": "pool",
+        "cluster": CLUSTER_ID,
+        "autoscaling": {"totalMinNodeCount": 0, "totalMaxNodeCount": 3},
+    }
+    config = {"machineType": "n1-standard-8", **inputs.get("nodeConfig", {})}
+    return {**defaults, **inputs, "nodeConfig": config}
+
+
+@pytest.mark.parametrize(
+    ("type", "inputs", "refusal"),
+    [
+        (CLUSTER, {"name": "c" * 41, "location": "us-central2-b"}, "Invalid value for field cluster.name"),
+        (
+            CLUSTER,
+            {"name": "c", "location": "us-central2-b", "resourceLabels": {"owner": "Ada Lovelace"}},
+            "Invalid resource label owner=Ada Lovelace",
+        ),
+        (ACCOUNT, {"accountId": "short"}, "It must match"),
+        (ACCOUNT, {"accountId": "long-enough", "displayName": "n" * 101}, "at most 100 characters"),
+        (BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
+        (BUCKET, {"name": "fine", "labels": {"Owner": "x"}}, "Invalid resource label"),
+        (REPOSITORY, {"repositoryId": "no_underscores", "location": "us-central2"}, "Invalid repository id"),
+        (SUBNETWORK, {"name": "s", "region": "us-central2", "network": "missing"}, "was not found"),
+        (NETWORK, {"name": "sweep"}, "Error 409: Already exists"),
+        ("gcp:vertex/aiTensorboard:AiTensorboard", {"displayName": "b", "region": "us-central2"}, "is disabled"),
+        (
+            ACCOUNT_MEMBER,
+            {"serviceAccountId": "projects/acme/serviceAccounts/nobody", "role": "r", "member": "m"},
+            "Unknown service account",
+        ),
+    ],
+)
+def test_other_resources(type: str, inputs: dict[str, Any], refusal: str, google: Google) -> None:
+    assert refusal in google.ask("create", type, **inputs)["error"]
+
+
+def test_a_pool_of_identities_comes_with_a_cluster(google: Google) -> None:
+    account = google.ask("create", ACCOUNT, accountId="sweep-jobs")["id"]
+
+    def grant(project: str) -> dict[str, Any]:
+        member = f"serviceAccount:{project}.svc.id.goog[sweep/jobs]"
+        return google.ask("create", ACCOUNT_MEMBER, serviceAccountId=account, role="r", member=member)
+
+    assert "Identity Pool does not exist (other.svc.id.goog)" in grant("other")["error"]
+    assert "error" not in grant("acme")
+
+
+def test_what_is_in_use_is_not_deleted(google: Google) -> None:
+    policy = google.ask("create", RESOURCE_POLICY, name="p", region="us-central2")["id"]
+    google.pool(placementPolicy={"type": "", "policyName": "p"})
+    for type, id in ((NETWORK, google.network), (RESOURCE_POLICY, policy)):
+        assert "resourceInUseByAnotherResource" in google.ask("delete", type, id)["error"]
+    assert google.ask("delete", CLUSTER, CLUSTER_ID) == {}
+    assert [item.id for item in google.removed] == [f"{CLUSTER_ID}/nodePools/pool"]
+    assert google.ask("delete", RESOURCE_POLICY, policy) == {}
+
+
+def test_a_protected_cluster_is_not_deleted(google: Google) -> None:
+    cluster = google.ask("create", CLUSTER, name="guarded", location="us-central2-b")["id"]
+    assert "deletion_protection is set to true" in google.ask("delete", CLUSTER, cluster)["error"]
+
+
+def test_a_service_stays_enabled_when_its_owner_is_gone(google: Google) -> None:
+    google.ask("delete", SERVICE, "acme/compute.googleapis.com")
+    assert "error" not in google.ask("create", NETWORK, name="another")
+
+
+def test_it_is_the_same_after_a_restart(google: Google) -> None:
+    before = list(google.cloud.store)
+    assert list(google.again().store) == before
+    assert google.ask("read", NETWORK, google.network)["id"] == google.network
+
+
+def test_every_rule_names_its_source() -> None:
+    assert all(rule.source for rule in RULES)
+
+
+@pytest.mark.gcp
+@pytest.mark.parametrize(
+    ("type", "inputs", "failures"),
+    [
+        (NETWORK, {"autoCreateSubnetworks": False}, []),
+        (NETWORK, {"autoCreateSubnetwork": False}, [("autoCreateSubnetwork", "is not expected here")]),
+        (NETWORK, {"autoCreateSubnetworks": "no"}, [("autoCreateSubnetworks", "a boolean is required")]),
+        (NODE_POOL, {}, [("cluster", "is required")]),
+        (
+            NODE_POOL,
+            {"cluster": "c", "nodeConfig": {"guestAccelerators": [{"type": "t", "count": "1"}, {"typ": "t"}]}},
+            [
+                ("nodeConfig.guestAccelerators[0].count", "a number is required"),
+                ("nodeConfig.guestAccelerators[1].typ", "is not expected here"),
+                ("nodeConfig.guestAccelerators[1].count", "is required"),
+                ("nodeConfig.guestAccelerators[1].type", "is required"),
+            ],
+        ),
+        ("gcp:container/nodePools:NodePools", {}, [("", "there is no resource")]),
+    ],
+)
+def test_inputs_are_those_of_pulumi_gcp(
+    type: str, inputs: dict[str, Any], failures: list[tuple[str, str]], google: Google, google_sdks: None
+) -> None:
+    request = {"operation": "check", "type": type, "urn": "urn::x", "name": "x", "seed": "00", "inputs": inputs}
+    found = google.cloud.answer(request)["failures"]
+    assert [path for path, _ in found] == [path for path, _ in failures]
+    assert all(words in reason for (_, words), (_, reason) in zip(failures, found, strict=True))
+
+
+@pytest.mark.gcp
+def test_names_are_generated_once(google: Google, google_sdks: None) -> None:
+    def check(**more: Any) -> dict[str, Any]:
+        request = {"operation": "check", "type": NETWORK, "urn": "u", "name": "net", "seed": "00", "inputs": {}, **more}
+        return google.cloud.answer(request)["added"]
+
+    assert check() == {"name": "net-6e340b9"}
+    assert check(seed="01", old={"name": "net-6e340b9"}) == {"name": "net-6e340b9"}
+    assert check(inputs={"name": "mine"}) == {}
+
+
+def dialled(**dial: Any) -> dict[str, Any]:
+    return {"type": NETWORK, "operation": "create", **dial}
+
+
+@pytest.mark.parametrize(
+    ("fault", "answer"),
+    [
+        ("429", "googleapi: Error 429: Quota exceeded"),
+        ("503", "googleapi: Error 503: The service is currently unavailable, backendError"),
+    ],
+)
+def test_a_dial_refuses_as_often_as_it_says(fault: str, answer: str, google: Google) -> None:
+    google.cloud.dials.set(dialled(fault=fault, times=2))
+    errors = [google.ask("create", NETWORK, name=f"net-{number}").get("error", "") for number in range(3)]
+    assert [error.startswith(answer) for error in errors] == [True, True, False]
+
+
+def test_a_lost_response_and_an_operation_that_fails_half_way_leave_what_they_made(google: Google) -> None:
+    google.cloud.dials.set(dialled(fault="lost", name="thing", times=1), dialled(fault="half", times=2))
+    with pytest.raises(LostResponse):
+        google.ask("create", NETWORK, name="lost")
+    assert google.ask("create", NETWORK, name="half")["reasons"] != []
+    assert {"projects/acme/global/networks/lost", "projects/acme/global/networks/half"} <= {
+        item.id for item in google.cloud.store
+    }
