@@ -14,7 +14,9 @@ from xmgen import planner
 from xmgen.experiment import Accelerator, Container, Reference, ShellSafeArg, Volume
 
 TAG = planner.plan(experiment()).images[0].tag
-SIDECAR = {
+ANNOTATIONS = {
+    # The autoscaler does not take a node from under a training.
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
     "gke-gcsfuse/volumes": "true",
     "gke-gcsfuse/cpu-request": "100m",
     "gke-gcsfuse/memory-request": "128Mi",
@@ -52,7 +54,7 @@ spec:
         xmgen/experiment: a-sweep
         xmgen/unit: train-lr-0-1-7cf5bc63
         xmgen/job: train
-      annotations: {json.dumps(SIDECAR)}
+      annotations: {json.dumps(ANNOTATIONS)}
     spec:
       restartPolicy: Never
       serviceAccountName: jobs

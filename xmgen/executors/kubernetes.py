@@ -53,6 +53,10 @@ _SIDECAR_ANNOTATIONS: Manifest = {
     "gke-gcsfuse/ephemeral-storage-limit": "0",
 }
 
+_NEVER_EVICTED: Manifest = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""The autoscaler would empty a node that is little used, and a training that runs on it would begin again. Pods that
+have ended hold no node."""
+
 _NAME_LENGTH = 36
 """Characters of a Job's readable part. With a hash and the number of a slice it has at most 49; a pod of it, which gets
 its index and five random characters, keeps within 63."""
@@ -254,7 +258,7 @@ def _template(
     ]
     if job.cloud_sql is not None:
         cloud_sql.add_proxy(pod, job.cloud_sql)
-    metadata: Manifest = {"labels": pod_labels, "annotations": dict(_SIDECAR_ANNOTATIONS)}
+    metadata: Manifest = {"labels": pod_labels, "annotations": {**_NEVER_EVICTED, **_SIDECAR_ANNOTATIONS}}
     return {"metadata": metadata, "spec": pod}
 
 
