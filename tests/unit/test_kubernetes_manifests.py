@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 from tests.builders import XID, python_container
 from tests.on_gke import SLICE, T4, TRAINER, container, experiment, job, kubernetes, manifest, manifests, names, pod
 from xmgen import planner
-from xmgen.experiment import Accelerator, Container, Reference, ShellSafeArg, Volume
+from xmgen.experiment import Accelerator, Container, Experiment, Reference, ShellSafeArg, Volume
 
 TAG = planner.plan(experiment()).images[0].tag
 ANNOTATIONS = {
@@ -58,6 +59,8 @@ spec:
     spec:
       restartPolicy: Never
       serviceAccountName: jobs
+      automountServiceAccountToken: false
+      securityContext: {{seccompProfile: {{type: RuntimeDefault}}}}
       nodeSelector:
         cloud.google.com/gke-accelerator: nvidia-tesla-t4
         cloud.google.com/gke-spot: 'true'
@@ -73,6 +76,7 @@ spec:
         env:
         - {{name: XMGEN_OUTPUT_DIR, value: /xmgen/output}}
         - {{name: SEED, value: '1'}}
+        securityContext: {{allowPrivilegeEscalation: false}}
         resources:
           requests: {{cpu: '1', memory: 3Gi, nvidia.com/gpu: '1'}}
           limits: {{memory: 3Gi, nvidia.com/gpu: '1'}}
@@ -361,6 +365,20 @@ def test_a_shell_expands_what_it_is_meant_to_and_nothing_else() -> None:
     assert "args" not in found
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        experiment(job(executor=kubernetes(SLICE)), job(executor=kubernetes(T4))),
+        experiment(replace(job(), cloud_sql="acme:us-central1:db")),
+    ],
+)
+def test_no_container_gets_more_rights_than_it_starts_with(made: Experiment) -> None:
+    for found in manifests(made):
+        assert pod(found)["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+        for each in [*pod(found)["containers"], *pod(found).get("initContainers", [])]:
+            assert each["securityContext"] == {"allowPrivilegeEscalation": False}
+
+
 def test_a_prebuilt_image_passes_through() -> None:
     made = experiment(job(executable="redis"), executables=(TRAINER, Container(name="redis", image="redis@sha256:1")))
     [found] = manifests(made)
@@ -372,8 +390,13 @@ def test_a_controller_may_start_jobs() -> None:
     controller = python_container("controller", path=".xmgen/sweep/controllers/controller")
     made = experiment(job(executable="controller"), job(), executables=(controller, TRAINER))
     first, second = manifests(made)
-    assert pod(first)["serviceAccountName"] == "controllers"
-    assert pod(second)["serviceAccountName"] == "jobs"
+    # Only a controller needs a token for Kubernetes' API.
+    assert [
+        (pod(each)["serviceAccountName"], pod(each).get("automountServiceAccountToken")) for each in (first, second)
+    ] == [
+        ("controllers", None),
+        ("jobs", False),
+    ]
     objects = cast("list[dict[str, Any]]", planner.plan(made).objects)
     assert [(each["kind"], each["metadata"]["namespace"]) for each in objects] == [
         ("Role", "sweep"),

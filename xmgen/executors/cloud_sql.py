@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from xmgen.executors import kubernetes_security
 from xmgen.plan import Manifest, Value
 
 SOCKETS = "/tmp/cloudsql"  # noqa: S108 — in the containers
@@ -27,6 +28,7 @@ def add_proxy(pod: Manifest, instance: str) -> None:
         "args": ["--unix-socket", SOCKETS, "--http-address=0.0.0.0", "--health-check", "--quiet", instance],
         # The job starts when the proxy listens.
         "startupProbe": {"httpGet": {"path": "/startup", "port": 9090}, "periodSeconds": 1, "failureThreshold": 60},
+        "securityContext": dict(kubernetes_security.CONTAINER),
         # It uses next to nothing: no machine should be larger for it.
         "resources": {"requests": {"cpu": "0", "memory": "0"}},
         "volumeMounts": [mount],

@@ -18,7 +18,7 @@ from typing import cast
 from xmgen import names
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
-from xmgen.executors import cloud_sql, slices
+from xmgen.executors import cloud_sql, kubernetes_security, slices
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT, SERVICE, priority_class_name
 from xmgen.executors.texts import Texts, from_secret, secret_variable
 from xmgen.experiment import Arg, Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
@@ -231,8 +231,14 @@ def _template(
 ) -> Manifest:
     """The pods' template, without what depends on the Job's name."""
     executor = _executor(job)
-    account = CONTROLLERS_ACCOUNT if job.executable in context.controllers else JOBS_ACCOUNT
+    controller = job.executable in context.controllers
+    account = CONTROLLERS_ACCOUNT if controller else JOBS_ACCOUNT
     pod: Manifest = {"restartPolicy": "Never", "serviceAccountName": account}
+    if not controller:
+        # The token is one for Kubernetes' own API. Programs and Cloud Storage FUSE reach Google Cloud through the
+        # metadata server of the node, and the kubelet itself hands the FUSE driver its token.
+        pod["automountServiceAccountToken"] = False
+    pod["securityContext"] = dict(kubernetes_security.POD)
     if executor.priority is not None:
         pod["priorityClassName"] = priority_class_name(context.experiment.stack, executor.priority)
     pod_labels: Manifest = dict(labels)
@@ -304,6 +310,7 @@ def _container(context: Context, job: Job, image: Image, placement: Placement) -
     if OUTPUT_VARIABLE not in job.env:
         environment.insert(0, {"name": OUTPUT_VARIABLE, "value": OUTPUT_FOLDER})
     container["env"] = list[Value](environment)
+    container["securityContext"] = dict(kubernetes_security.CONTAINER)
     container["resources"] = _resources(placement, limited=_executor(job).requirements.ram is not None)
     container["volumeMounts"] = [
         {"name": "shared-memory", "mountPath": SHARED_MEMORY},

@@ -99,6 +99,7 @@ def job_inputs(manifest: Manifest) -> Manifest:
     template = job["spec"]["template"]
     pod: dict[str, Any] = dict(template["spec"])
     [container] = pod.pop("containers")
+    pod["podSecurityContext"] = pod.pop("securityContext", None)  # the container has its own
     rest = {key: value for key, value in job["spec"].items() if key != "template"}
     annotations: dict[str, Any] = job["metadata"]["annotations"]
     return {
