@@ -83,12 +83,14 @@ cluster = gcp.container.Cluster(
     # cluster, so that a change of one does not replace the other.
     initial_node_count=1,
     remove_default_node_pool=True,
+    # For that pool alone: it would act as the project's default account, which many organisations disable.
+    node_config={"service_account": nodes.email},
     # Pulumi's own `protect` guards a cluster; the provider's would make `destroy` fail.
     deletion_protection=False,
     resource_labels=labels,
     opts=ResourceOptions(
         depends_on=[*egress, *node_roles],
-        # GKE sets these for the pool that it drops again.
+        # Read again, these are those of whatever pools there are by then: the difference would replace the cluster.
         ignore_changes=["nodeConfig", "nodePools"],
     ),
 )
