@@ -67,6 +67,9 @@ node_roles = [
     for role in ("container.defaultNodeServiceAccount", "artifactregistry.reader")
 ]
 
+# Who reaches the control plane, beside the nodes: everybody who has credentials, unless there is a list.
+authorized_networks = [each.strip() for each in config.require("authorizedNetworks").split(",") if each.strip()]
+
 cluster = gcp.container.Cluster(
     "caliban-mnist-gke",
     location=location,
@@ -78,6 +81,9 @@ cluster = gcp.container.Cluster(
         "services_secondary_range_name": services_range,
     },
     private_cluster_config={"enable_private_nodes": True, "enable_private_endpoint": False},
+    master_authorized_networks_config=(
+        {"cidr_blocks": [{"cidr_block": each} for each in authorized_networks]} if authorized_networks else None
+    ),
     release_channel={"channel": "REGULAR"},
     workload_identity_config={"workload_pool": f"{project}.svc.id.goog"},
     addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},

@@ -148,6 +148,7 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
     "sweep, subnetwork": ("sweep", SUBNETWORK),
     "sweep, region": ("sweep", {"experiments:location": "europe-west4"}),
     "sweep, system machine": ("sweep", {"experiments:systemMachineType": "n2d-standard-2"}),
+    "sweep, networks": ("sweep", {"experiments:authorizedNetworks": "192.0.2.0/24, 198.51.100.7/32"}),
     "group, region": ("group", {"experiments:location": "europe-west4"}),
     "group, gcr": ("group", {"experiments:createGcrRepository": "true"}),
 }
@@ -247,8 +248,8 @@ def test_a_cluster_can_be_destroyed_and_is_not_replaced(played: dict[str, Progra
     [cluster] = played[name].of(CLUSTER)
     assert cluster.inputs["deletionProtection"] is False
     assert (cluster.inputs["removeDefaultNodePool"], cluster.inputs["initialNodeCount"]) == (True, 1)
-    # The pool that is dropped again has an account that exists wherever the default one is disabled. No later `up` looks
-    # at it: what is read again of a cluster is of other pools, and would replace it.
+    # The pool that is dropped again has an account that exists wherever the default one is disabled. No later `up`
+    # looks at it: what is read again of a cluster is of other pools, and would replace it.
     assert cluster.inputs["nodeConfig"] == {"serviceAccount": f"{name}-nodes@acme.iam.gserviceaccount.com"}
     assert cluster.options["ignore_changes"] == ["nodeConfig", "nodePools"]
     # The autoscaler, the release channel and the default pool would each fight these.
@@ -451,6 +452,16 @@ def test_a_network_of_its_own_or_an_existing_one(played: dict[str, Program]) -> 
     assert cluster["network"] == SUBNETWORK["experiments:network"]
     assert cluster["subnetwork"] == SUBNETWORK["experiments:subnetwork"]
     assert cluster["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "p", "servicesSecondaryRangeName": "s"}
+
+
+def test_the_control_plane_is_open_unless_networks_are_listed(played: dict[str, Program]) -> None:
+    key = "masterAuthorizedNetworksConfig"
+    assert key not in played["sweep"].get(CLUSTER, "sweep").inputs
+    listed = played["sweep, networks"]
+    assert [problem for resource in listed.resources for problem in resource.problems] == []
+    assert listed.get(CLUSTER, "sweep").inputs[key] == {
+        "cidrBlocks": [{"cidrBlock": "192.0.2.0/24"}, {"cidrBlock": "198.51.100.7/32"}]
+    }
 
 
 def test_a_slice_needs_a_zone(played: dict[str, Program]) -> None:
