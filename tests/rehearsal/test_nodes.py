@@ -142,7 +142,7 @@ def test_a_node_of_a_spot_gpu_pool(tmp_path: Path) -> None:
     ("machine", "change"),
     [
         ("ct5p-hightpu-4t", {"label": "tpu-v5-slice"}),
-        ("ct5lp-hightpu-8t", {"single_host": "4x2"}),
+        ("ct5lp-hightpu-4t", {"label": "tpu-v5e-slice"}),
     ],
 )
 def test_a_wrong_label_in_the_catalog_shows(

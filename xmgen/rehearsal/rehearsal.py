@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from xmgen.engine import pulumi as cli
-from xmgen.engine.events import Change, Progress
+from xmgen.engine.events import Change, Progress, Resource
 from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
@@ -42,6 +43,8 @@ SETTLE_SECONDS = 120.0
 
 FREE_SECONDS = 30.0
 """How long nodes and pods may take to go after `destroy`."""
+
+JOB = "kubernetes:batch/v1:Job"
 
 Listener = Callable[[str, Progress, Change | None], None]
 """Told of the phase (`up`, `settle`, `second up`, `destroy`) and of what changes in it."""
@@ -200,38 +203,16 @@ class Rehearsal:
         progress = Progress(units={})
         listener(phase, progress, None)
         running = self.pulumi.start(*arguments)
-        with self._watched(running, self.namespaces(plan)), cli.forwarded_signals(running, lambda: None):
+        watch = _Watch(self.observer, self.namespaces(plan), running.interrupt)
+        with watch, cli.forwarded_signals(running, lambda: None):
             for event in running:
                 if (change := progress.apply(event)) is not None:
+                    watch.hear(change)
                     listener(phase, progress, change)
             code = running.wait()
         if code:
-            report.failures += _failures(progress, running, phase, stuck=self._gave_up)
+            report.failures += _failures(progress, running, phase, stuck=watch.gave_up)
         return progress.changes
-
-    @contextmanager
-    def _watched(self, running: cli.Operation, namespaces: set[str]) -> Generator[None]:
-        """While the engine waits for Jobs whose pods never find a node, stop it."""
-        import threading
-
-        self._gave_up = False
-        ended = threading.Event()
-
-        def watch() -> None:
-            while not ended.wait(1.0):
-                waiting = [pod for pod in self.observer.pods(namespaces) if not pod.node and not pod.gone]
-                if waiting and all(pod.reasons for pod in waiting) and self.observer.still() > STUCK_SECONDS:
-                    self._gave_up = True
-                    running.interrupt()
-                    return
-
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
 
     def _settle(self, plan: Plan, listener: Listener) -> None:
         """Until every pod has ended, or has found no node for so long that it never will."""
@@ -286,6 +267,51 @@ class Rehearsal:
         started = time.monotonic()
         yield
         report.seconds[phase] = round(time.monotonic() - started, 1)
+
+
+class _Watch:
+    """Stops the engine when all that it still does is to wait for Jobs whose pods will never find a node."""
+
+    def __init__(self, observer: Observer, namespaces: set[str], interrupt: Callable[[], None]) -> None:
+        self._observer = observer
+        self._namespaces = namespaces
+        self._interrupt = interrupt
+        self._under_way: dict[str, str] = {}
+        self._heard = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.gave_up = False
+
+    def hear(self, change: Change) -> None:
+        self._heard = time.monotonic()
+        if isinstance(change, Resource):
+            key = f"{change.type} {change.name}"
+            if change.status == "started":
+                self._under_way[key] = change.type
+            else:
+                self._under_way.pop(key, None)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(1.0):
+            types = list(self._under_way.values())
+            still = min(self._observer.still(), time.monotonic() - self._heard)
+            if set(types) != {JOB} or still < STUCK_SECONDS:
+                continue
+            waiting = [pod for pod in self._observer.pods(self._namespaces) if not pod.node and not pod.gone]
+            if waiting and all(pod.reasons for pod in waiting):
+                self.gave_up = True
+                self._interrupt()
+                return
 
 
 def _by_type(state: list[dict[str, Any]]) -> dict[str, int]:

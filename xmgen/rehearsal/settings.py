@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def required(project: Project, folder: Path) -> list[str]:
     """The configuration that a stack's program cannot do without, as far as it says so in plain words."""
     keys: list[str] = []
     for file in sorted(folder.glob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in _always(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=of, attr="require" | "require_secret" | "require_bool"),
@@ -47,11 +48,15 @@ def required(project: Project, folder: Path) -> list[str]:
                     keys.append(f"{_namespace(of, project.name)}:{key}")
                 case _:
                     pass
-    # What an existing subnetwork needs is required only where one is named.
-    return [key for key in dict.fromkeys(keys) if key.partition(":")[2] not in _OF_A_NETWORK]
+    return list(dict.fromkeys(keys))
 
 
-_OF_A_NETWORK = frozenset({"network", "podsRange", "servicesRange"})
+def _always(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs whatever the configuration says: of a condition, only its test."""
+    yield node
+    inside = [node.test] if isinstance(node, ast.If | ast.IfExp) else ast.iter_child_nodes(node)
+    for each in inside:
+        yield from _always(each)
 
 
 def _namespace(of: ast.expr, project: str) -> str:

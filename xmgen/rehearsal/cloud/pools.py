@@ -102,6 +102,7 @@ class Pools:
         for name, (item, kind) in pools.items():
             missing = least(item) - len(there.get(name, []))
             if missing > 0:
+                self._quota.take(kind, missing)
                 self._grow(kind, there.get(name, []), missing)
         self._help(view, pools, there)
         self._shrink(view, pools, there)
@@ -137,6 +138,7 @@ class Pools:
                     reasons.append(f"{name}: {why}")
                     continue
                 added_nodes[name] += kind.hosts
+                self._quota.take(kind, kind.hosts)
                 rooms.setdefault(name, []).extend(_Room(_empty(kind)) for _ in range(kind.hosts))
                 self._place(pod, rooms[name], kind)
                 break
@@ -189,7 +191,6 @@ class Pools:
     def _grow(self, kind: Template, there: list[Object], count: int) -> None:
         names = {str(node["metadata"]["name"]) for node in there}
         numbers = (number for number in itertools.count() if f"gke-{kind.pool}-{number}" not in names)
-        self._quota.take(kind, count)
         # A slice may have hundreds of hosts.
         with ThreadPoolExecutor(_THREADS) as threads:
             list(threads.map(functools.partial(self._add, kind), itertools.islice(numbers, count)))
