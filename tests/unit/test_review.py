@@ -193,6 +193,12 @@ def test_a_whole_stack_that_comes_or_goes() -> None:
     assert compare("sweep", plan, plan) == StackChange(stack="sweep", change="unchanged", unchanged=2)
 
 
+def test_a_run_that_only_moves_among_the_others_is_no_change() -> None:
+    old, moved = planner.plan(sweep("lr=1", "lr=2")), planner.plan(sweep("lr=0", "lr=2", "lr=1"))
+    assert compare("sweep", old, planner.plan(sweep("lr=2", "lr=1"))) == StackChange("sweep", "unchanged", unchanged=2)
+    assert compare("sweep", old, moved).resources == (ResourceChange("added", "xmgen:local:Run", moved.units[0].name),)
+
+
 def test_markdown_says_what_a_reviewer_asks() -> None:
     old = planner.plan(sweep("lr=1", "lr=2", more="steps=10"))
     new = planner.plan(sweep("lr=1", "lr=3", more="steps=20"))

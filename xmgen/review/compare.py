@@ -237,10 +237,13 @@ def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitCh
         if key not in before:
             changes.append(ResourceChange("added", resource.type, resource.name))
             continue
+        if resource.type == RUN_TYPE and resource.name not in again:
+            # Only its place among the units is another, and with it names that hold a number: nothing happens to it.
+            continue
         properties = _differing(before[key].inputs, resource.inputs)
         if resource.type == RUN_TYPE:
             # Code reaches a unit's resource through its executable's outputs, a predecessor's run through its own.
-            through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again.get(resource.name, ()))
+            through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again[resource.name])
             properties = tuple(dict.fromkeys([*properties, *through]))
         if properties:
             changes.append(ResourceChange("changed", resource.type, resource.name, properties))
