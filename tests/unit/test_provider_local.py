@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -225,6 +226,36 @@ def test_a_new_attempt_sets_earlier_outputs_aside_and_drops_earlier_logs(tmp_pat
     assert (folder.path / "earlier" / "1" / "model").read_text() == "first"
     assert (folder.path / "earlier" / "2" / "model").read_text() == "second"
     assert folder.entry() == ENTRY
+
+
+LEFT_BY_A_JOB: dict[str, Callable[[RunFolder, Path], object]] = {
+    "the output is a file": lambda folder, _: (folder.output.rmdir(), folder.output.write_text("x")),
+    "the output is a link": lambda folder, other: (folder.output.rmdir(), folder.output.symlink_to(other)),
+    "the earlier outputs are a link": lambda folder, other: (
+        (folder.output / "model").touch(),
+        shutil.rmtree(folder.path / "earlier", ignore_errors=True),
+        (folder.path / "earlier").symlink_to(other),
+    ),
+    "the log is a link": lambda folder, other: folder.log("a").symlink_to(other / "a.log"),
+    "a log is a folder": lambda folder, _: folder.log("b").mkdir(),
+    "the run's folder is a link": lambda folder, other: (shutil.rmtree(folder.path), folder.path.symlink_to(other)),
+    "nothing is left": lambda folder, _: shutil.rmtree(folder.path),
+}
+
+
+@pytest.mark.parametrize("left", LEFT_BY_A_JOB)
+def test_whatever_a_job_leaves_in_its_folder_nothing_elsewhere_is_touched(tmp_path: Path, left: str):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.log").write_text("precious")
+    folder = RunFolder(tmp_path, "dev", "one")
+    for _ in range(2):
+        os.close(folder.lock())
+        folder.begin(ENTRY)
+        LEFT_BY_A_JOB[left](folder, other)
+    folder.remove(keep_outputs=False)
+    assert not folder.path.exists()
+    assert {path.name: path.read_text() for path in other.iterdir()} == {"a.log": "precious"}
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"attempt": 1}'])

@@ -57,6 +57,9 @@ class RunFolder:
 
     def lock(self) -> int:
         """An open file whose lock says that somebody works here. Raises BlockingIOError when somebody else does."""
+        if self.path.is_symlink():
+            # A job may do anything in its folder, but what is written and removed here must be here.
+            self.path.unlink()
         self.path.mkdir(parents=True, exist_ok=True)
         lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -121,14 +124,16 @@ class RunFolder:
 
     def remove(self, *, keep_outputs: bool) -> None:
         """Removes journal and logs, and the outputs unless they are to be kept. Raises OSError when that fails."""
+        if self.path.is_symlink():
+            self.path.unlink()
+            return
         self.forget()
         self._remove_logs()
         (self.path / ".lock").unlink(missing_ok=True)
         if not keep_outputs:
             for folder in (self.output, self.path / "earlier"):
-                if folder.exists():
-                    shutil.rmtree(folder)
-        elif self.output.exists() and not any(self.output.rglob("*")):
+                _remove(folder)
+        elif _is_folder(self.output) and not any(self.output.rglob("*")):
             self.output.rmdir()
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             if not folder.exists() or any(folder.iterdir()):
@@ -137,19 +142,33 @@ class RunFolder:
 
     def _set_output_aside(self) -> None:
         """`output/` holds what one attempt wrote, and never mixes two."""
-        if not self.output.exists():
+        if not os.path.lexists(self.output):
             return
-        if not any(path for path in self.output.rglob("*") if not path.is_dir()):
+        if _is_folder(self.output) and not any(path for path in self.output.rglob("*") if not path.is_dir()):
             shutil.rmtree(self.output)
             return
         earlier = self.path / "earlier"
+        if not _is_folder(earlier):
+            earlier.unlink(missing_ok=True)
         earlier.mkdir(exist_ok=True)
         taken = [int(folder.name) for folder in earlier.iterdir() if folder.name.isdecimal()]
         self.output.rename(earlier / str(max(taken, default=0) + 1))
 
     def _remove_logs(self) -> None:
         for log in self.path.glob("*.log"):
-            log.unlink()
+            _remove(log)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it; of a file or link that a job left in its place, that alone."""
+    if _is_folder(path):
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def file_name(name: str) -> str:

@@ -75,7 +75,12 @@ class RunResource:
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
         keep = self._settings.keep_outputs
-        await asyncio.to_thread(runs.delete, self._root, request.urn.stack, id, keep_outputs=keep)
+        try:
+            await asyncio.to_thread(runs.delete, self._root, request.urn.stack, id, keep_outputs=keep)
+        except OperationError as error:
+            # Not an error of the resource: the run is gone, only files are left. And when the deletion before a
+            # replacement fails, an engine that goes on after errors never answers the program, and `up` never ends.
+            await request.log.warning(str(error))
 
     def _expected(self, request: Request, inputs: Properties) -> Properties:
         """What a preview can say."""
