@@ -31,12 +31,16 @@ QUICK = {
     "lint": [str(BIN / "ruff"), "check"],
     "format": [str(BIN / "ruff"), "format", "--check"],
     "types": [str(BIN / "pyright")],
-    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes and not rehearsal"],
+    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes and not rehearsal and not gcp"],
+    # Slower: the SDKs of Google Cloud are large.
+    "programs on Google Cloud": [*PYTEST, "-m", "gcp and not engine and not rehearsal"],
 }
-ENGINE = [*PYTEST, "-m", "engine and not docker"]
-KUBERNETES = [*PYTEST, "-m", "kubernetes"]
-REHEARSAL = [*PYTEST, "-m", "rehearsal"]
-DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"]
+SLOW = {
+    "engine tests": [*PYTEST, "-m", "engine and not docker"],
+    "kubernetes tests": [*PYTEST, "-m", "kubernetes"],
+    "docker tests": [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"],
+    "rehearsal tests": [*PYTEST, "-m", "rehearsal"],
+}
 
 
 @dataclass
@@ -54,12 +58,7 @@ def main() -> int:
         if all(step.passed for step in steps):
             steps.append(finish(setup, started))
             if steps[-1].passed:
-                steps += [
-                    run("engine tests", ENGINE),
-                    run("kubernetes tests", KUBERNETES),
-                    run("docker tests", DOCKER),
-                    run("rehearsal tests", REHEARSAL),
-                ]
+                steps += [run(name, command) for name, command in SLOW.items()]
     finally:
         end(setup)
     print("\n==> Summary")
@@ -90,6 +89,14 @@ def start_setup() -> subprocess.Popen[bytes]:
             # A group that can be ended as a whole, compilers included.
             start_new_session=True,
         )
+
+
+def rehearsal_possible() -> bool:
+    """Whether the programs of a rehearsal are there, which take long to build and which nothing else needs."""
+    names = ("kube-controller-manager", "kube-scheduler", "kwok")
+    path = f"{ROOT / '.tools' / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    provider = ROOT / ".tools" / "plugins" / "pulumi-resource-kubernetes"
+    return provider.exists() and all(shutil.which(name, path=path) for name in names)
 
 
 def finish(setup: subprocess.Popen[bytes], started: float) -> Step:

@@ -150,7 +150,7 @@ FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
         pytest.param(
             {},
             PASS,
-            ["lint", "unit tests", "set-up", "engine tests", "kubernetes tests", "docker tests"],
+            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
             0,
             id="all pass",
         ),
@@ -159,7 +159,7 @@ FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
         pytest.param(
             {"engine tests": FAIL},
             PASS,
-            ["lint", "unit tests", "set-up", "engine tests", "kubernetes tests", "docker tests"],
+            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
             1,
             id="a later one fails",
         ),
@@ -179,9 +179,8 @@ def test_the_test_run_stops_early_and_tells_every_failure(
     monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
     monkeypatch.setattr(run_tests, "start_setup", lambda: subprocess.Popen(setup, start_new_session=True))
     monkeypatch.setattr(run_tests, "QUICK", {name: results.get(name, PASS) for name in ("lint", "unit tests")})
-    monkeypatch.setattr(run_tests, "ENGINE", results.get("engine tests", PASS))
-    monkeypatch.setattr(run_tests, "KUBERNETES", PASS)
-    monkeypatch.setattr(run_tests, "DOCKER", results.get("docker tests", PASS))
+    slow = ("engine tests", "docker tests")
+    monkeypatch.setattr(run_tests, "SLOW", {name: results.get(name, PASS) for name in slow})
     assert run_tests.main() == exit_code
     summary = capsys.readouterr().out.split("==> Summary\n")[1].splitlines()
     failed = {*results, *(["set-up"] if setup == FAIL else [])}
