@@ -82,6 +82,16 @@ def service_account(stack: str, purpose: str) -> str:
     return name if name[0].isalpha() else f"x{name}"[:30]
 
 
+def output_bucket(stack: str) -> str:
+    """What the name of a stack's bucket begins with; Pulumi appends eight characters, and Cloud Storage takes 63.
+
+    The bucket outlives the stack, so it says whose it is. Cloud Storage takes no name that holds `google`, begins with
+    `goog` or looks as if it did.
+    """
+    name = f"{stack}-output"
+    return "output" if re.search("g[o0]{2}g", name) or len(name) > 63 - 8 else name
+
+
 def namespace(stack: str) -> str:
     """The Kubernetes namespace of a stack: of its name, unless that is one of Kubernetes' or GKE's own."""
     return f"xmgen-{stack}" if stack == "default" or stack.startswith(("kube-", "gke-", "gmp-")) else stack

@@ -122,6 +122,7 @@ def _jobs(plan: Plan) -> str:
         name=experiment.stack,
         namespace=names.namespace(experiment.stack),
         images=bool(plan.images),
+        bucket=names.output_bucket(experiment.stack),
         jobs_account=names.service_account(experiment.stack, "jobs"),
         accounts=[JOBS_ACCOUNT, *([CONTROLLERS_ACCOUNT] if plan.controllers else [])],
         tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:train:792a5e1d0af1b7b2>": docker_build.Image(
         "train",

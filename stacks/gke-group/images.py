@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:gke-group:4677c3dd9f34c0db>": docker_build.Image(
         "gke-group",

@@ -10,7 +10,8 @@ config = pulumi.Config()
 project = pulumi.Config("gcp").require("project")
 
 # What the stack that owns the cluster says of it. Its name, and nothing else of it, is known when this is compiled.
-owner = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/" + "gke-team")
+CLUSTER_STACK = "gke-team"
+owner = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{CLUSTER_STACK}")
 shared = owner.require_output("cluster")
 location = shared["location"]
 region = shared["region"]

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:gke-shared:063bfc1c68232073>": docker_build.Image(
         "gke-shared",

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:gke-sweep:1d287d83bf416c16>": docker_build.Image(
         "gke-sweep",

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:gke-tpu:953a7238ff151d39>": docker_build.Image(
         "gke-tpu",

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:gke-train:ef176f6659f7d43a>": docker_build.Image(
         "gke-train",

@@ -23,7 +23,7 @@ in_namespace = ResourceOptions(provider=provider, depends_on=namespace)
 # What the jobs write into XMGEN_OUTPUT_DIR. It outlives the stack, unless `deleteOutputs` is set.
 delete_outputs = config.require_bool("deleteOutputs")
 output = gcp.storage.Bucket(
-    "output",
+    "gke-train-output",
     location=region,
     uniform_bucket_level_access=True,
     public_access_prevention="enforced",
@@ -41,27 +41,26 @@ rights: list[pulumi.Resource] = [
         "output", bucket=output.name, role="roles/storage.objectUser", member=jobs_account.member
     ),
 ]
-needed: list[pulumi.Resource] = []  # before any job
-for account in ["jobs"]:
-    identity = gcp.serviceaccount.IAMMember(
-        account,
-        service_account_id=jobs_account.name,
-        role="roles/iam.workloadIdentityUser",
-        member=f"serviceAccount:{project}.svc.id.goog[{NAMESPACE}/{account}]",
-        # The pool of identities exists once the project has a cluster with Workload Identity.
-        opts=ResourceOptions(depends_on=namespace),
-    )
-    needed.append(
-        kubernetes.core.v1.ServiceAccount(
-            account,
-            metadata={
-                "name": account,
-                "namespace": NAMESPACE,
-                "annotations": {"iam.gke.io/gcp-service-account": jobs_account.email},
-            },
-            opts=ResourceOptions(provider=provider, depends_on=[namespace, identity, *rights]),
-        )
-    )
+jobs_identity = gcp.serviceaccount.IAMMember(
+    "jobs",
+    service_account_id=jobs_account.name,
+    role="roles/iam.workloadIdentityUser",
+    member=f"serviceAccount:{project}.svc.id.goog[{NAMESPACE}/jobs]",
+    # The pool of identities exists once the project has a cluster with Workload Identity.
+    opts=ResourceOptions(depends_on=namespace),
+)
+# All that there is before any job.
+needed: list[pulumi.Resource] = [
+    kubernetes.core.v1.ServiceAccount(
+        "jobs",
+        metadata={
+            "name": "jobs",
+            "namespace": NAMESPACE,
+            "annotations": {"iam.gke.io/gcp-service-account": jobs_account.email},
+        },
+        opts=ResourceOptions(provider=provider, depends_on=[namespace, jobs_identity, *rights]),
+    ),
+]
 
 
 def resolve(pod: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:vertex-group:df8d5c5ae2dc46ab>": docker_build.Image(
         "vertex-group",

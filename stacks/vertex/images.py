@@ -37,6 +37,7 @@ code = {
     ),
 }
 
+# Manifests name an image by the hash of its content; here is its name in the registry, with its digest.
 images = {
     "<xmgen:image:vertex:d49d07f31952a52d>": docker_build.Image(
         "vertex",

@@ -397,7 +397,7 @@ def test_jobs_are_the_manifests_with_digests_and_bucket(played: dict[str, Progra
     for document in documents:
         pod = document["spec"]["template"]["spec"]
         pod["containers"][0]["image"] = f"{reference}@sha256:{'0' * 64}"
-        pod["volumes"][1]["csi"]["volumeAttributes"]["bucketName"] = "output-1234"
+        pod["volumes"][1]["csi"]["volumeAttributes"]["bucketName"] = "sweep-output-1234"
         found = jobs[document["metadata"]["name"]].inputs
         assert (found["metadata"], found["spec"]) == (document["metadata"], document["spec"])
 
@@ -425,7 +425,7 @@ def test_jobs_act_as_an_account_without_keys_that_may_write_their_output(played:
     }
     right = played["sweep"].get("gcp:storage/bucketIAMMember:BucketIAMMember", "output")
     assert right.inputs == {
-        "bucket": "output-1234",
+        "bucket": "sweep-output-1234",
         "role": "roles/storage.objectUser",
         "member": "serviceAccount:sweep-jobs@acme.iam.gserviceaccount.com",
     }
@@ -438,7 +438,7 @@ def test_nodes_have_the_roles_they_need_and_no_more(played: dict[str, Program]) 
 
 @pytest.mark.parametrize(("play", "kept"), [("sweep", True), ("sweep, outputs deleted", False)])
 def test_outputs_survive_unless_the_user_says_otherwise(played: dict[str, Program], play: str, kept: bool) -> None:
-    bucket = played[play].get("gcp:storage/bucket:Bucket", "output")
+    bucket = played[play].get("gcp:storage/bucket:Bucket", "sweep-output")
     assert bucket.options.get("retain_on_delete", False) is kept
     assert bucket.inputs["forceDestroy"] is not kept
 
@@ -522,7 +522,7 @@ def test_references_become_what_they_stand_for(played: dict[str, Program]) -> No
     [container] = first["containers"]
     assert container["args"] == [
         "--project=acme",
-        "--out=gs://output-1234/x",
+        "--out=gs://everything-else-output-1234/x",
         "--key=$(XMGEN_SECRET_wandbKey)",
         # Not listed as references, so the user's own texts.
         "--odd=<xmgen:config:nothing>",
@@ -532,9 +532,9 @@ def test_references_become_what_they_stand_for(played: dict[str, Program]) -> No
     assert values["BOARD"] == "projects/1/locations/europe-west4/tensorboards/runs"
     assert values["NICK"] == "nick-nick"
     assert [each["csi"]["volumeAttributes"]["bucketName"] for each in first["volumes"] if "csi" in each] == [
-        "output-1234",
+        "everything-else-output-1234",
         "images",
-        "output-1234",
+        "everything-else-output-1234",
     ]
 
 
@@ -552,9 +552,9 @@ def test_secrets_are_in_a_secret_of_the_namespace(played: dict[str, Program]) ->
 def test_mounted_buckets_can_be_used_as_far_as_they_are(played: dict[str, Program]) -> None:
     rights = played["everything-else"].of("gcp:storage/bucketIAMMember:BucketIAMMember")
     assert {each.name: (each.inputs["bucket"], each.inputs["role"]) for each in rights} == {
-        "output": ("output-1234", "roles/storage.objectUser"),
+        "output": ("everything-else-output-1234", "roles/storage.objectUser"),
         "bucket-images": ("images", "roles/storage.objectViewer"),
-        "bucket-xmgen-bucket-staging": ("output-1234", "roles/storage.objectUser"),
+        "bucket-xmgen-bucket-staging": ("everything-else-output-1234", "roles/storage.objectUser"),
     }
 
 

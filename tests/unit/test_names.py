@@ -92,6 +92,21 @@ def test_a_logical_name_leaves_room_for_the_suffixes_of_pulumi_and_kubernetes(na
     assert len(names.unit_slug(unit, XID)) <= names.UNIT_SLUG_LENGTH
 
 
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("sweep", "sweep-output"),
+        # What Cloud Storage refuses.
+        ("google-landmarks", "output"),
+        ("my-g00gle", "output"),
+        ("goo", "goo-output"),
+        ("s" * 60, "output"),
+    ],
+)
+def test_an_output_bucket_says_whose_it_is_where_its_name_may(stack: str, expected: str) -> None:
+    assert names.output_bucket(stack) == expected
+
+
 def test_full_job_names_are_xmanagers() -> None:
     unit = WorkUnit(id=3, jobs=(job(),))
     auxiliary = WorkUnit(id=0, jobs=(job(),), role="auxiliary")
