@@ -7,6 +7,7 @@ import re
 from xmgen import lock, manifests, program_gke, program_vertex, summary
 from xmgen.generated import python
 from xmgen.plan import Plan, header
+from xmgen.surroundings import surroundings
 
 LOCK = "experiment.lock.json"
 RUNS = "manifests/local.yaml"
@@ -20,7 +21,7 @@ def render(plan: Plan) -> dict[str, str]:
         files = program_vertex.files(plan)
     else:
         files = _local_files(plan)
-    files["SUMMARY.md"] = summary.render(plan)
+    files["SUMMARY.md"] = summary.render(plan, surroundings(plan))
     return {**files, LOCK: lock.dumps(plan.experiment)}
 
 

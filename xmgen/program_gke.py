@@ -16,6 +16,9 @@ from xmgen.plan import Cluster, Manifest, Plan, PlannedImage, header
 JOBS = "manifests/jobs.yaml"
 OBJECTS = "manifests/objects.yaml"
 
+NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
+"""What nodes need and no more: to log and report, and to pull images."""
+
 _KINDS = {
     "PersistentVolumeClaim": "core.v1.PersistentVolumeClaim",
     "PriorityClass": "scheduling.v1.PriorityClass",
@@ -72,6 +75,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
         cluster_name=cluster.name,
         location=cluster.location,
         nodes_account=names.service_account(name, "nodes"),
+        node_roles=tuple(role.removeprefix("roles/") for role in NODE_ROLES),
         system_machine_type=cluster.system_machine_type,
         pools=[gke.pool_arguments(pool) for pool in cluster.pools],
         # A slice of several hosts lies in one zone, which only the pool of a zone's jobs says itself.
@@ -130,8 +134,8 @@ def _jobs(plan: Plan) -> str:
             reference(each, variables, bucket="output.name") for each in experiment.references if each.kind != "secret"
         ],
         secrets=[_secret(secret) for secret in secrets],
-        buckets=_buckets(plan),
-        cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in _cloud_sql_projects(plan)],
+        buckets=buckets(plan),
+        cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in cloud_sql_projects(plan)],
         cloud_sql_role=cloud_sql.ROLE,
         kinds=[(kind, _KINDS[kind]) for kind in kinds],
         kind_names=list(kinds),
@@ -139,7 +143,7 @@ def _jobs(plan: Plan) -> str:
     )
 
 
-def _cloud_sql_projects(plan: Plan) -> list[str]:
+def cloud_sql_projects(plan: Plan) -> list[str]:
     """Projects of the instances that jobs connect to."""
     instances = {job.cloud_sql for unit in plan.experiment.units for job in unit.jobs if job.cloud_sql}
     return sorted({instance.rsplit(":", 2)[0] for instance in instances})
@@ -172,7 +176,7 @@ def _config_key(name: str) -> tuple[str | None, str]:
     return (namespace, key) if separator else (None, name)
 
 
-def _buckets(plan: Plan) -> Sequence[dict[str, object]]:
+def buckets(plan: Plan) -> Sequence[dict[str, object]]:
     """The buckets that jobs mount, and whether a job writes to them."""
     tokens = {reference.token for reference in plan.experiment.references}
     writable: dict[str, bool] = {}

@@ -41,7 +41,6 @@ def _jobs(plan: Plan) -> str:
     experiment = plan.experiment
     boards = [reference for reference in experiment.references if reference.kind == "tensorboard"]
     variables = dict(zip(boards, names.unique(names.identifier(f"tensorboard {b.name}") for b in boards), strict=True))
-    specs = [manifest["jobSpec"] for unit in plan.units for manifest in unit.manifests]
     references = [
         {**program_gke.reference(each, variables, bucket="output"), "secret": each.kind == "secret"}
         for each in experiment.references
@@ -52,10 +51,16 @@ def _jobs(plan: Plan) -> str:
         name=experiment.stack,
         images=bool(plan.images),
         jobs_account=names.service_account(experiment.stack, "jobs"),
-        account=any(isinstance(spec, dict) and spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT for spec in specs),
+        account=has_account(plan),
         tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
         references=references,
         output_token=OUTPUT_BUCKET,
         account_token=vertex.SERVICE_ACCOUNT,
         after=[(unit.name, list(unit.depends_on)) for unit in plan.units if unit.depends_on],
     )
+
+
+def has_account(plan: Plan) -> bool:
+    """Whether a job acts as an account of the stack."""
+    specs = [manifest["jobSpec"] for unit in plan.units for manifest in unit.manifests]
+    return any(isinstance(spec, dict) and spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT for spec in specs)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from typing import assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
 
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
@@ -21,6 +22,9 @@ from xmgen.experiment import (
 from xmgen.plan import Plan, header
 from xmgen.templating import render as render_template
 
+if TYPE_CHECKING:
+    from xmgen.surroundings import Surrounding
+
 ROWS = 200
 """Work units listed; a longer table helps nobody."""
 
@@ -35,7 +39,8 @@ def overview(plan: Plan) -> str:
     return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, beside: Sequence[Surrounding] = ()) -> str:
+    """beside: what the stack creates beside the resources that are counted."""
     experiment = plan.experiment
     jobs = [job for unit in experiment.units for job in unit.jobs]
     shared = shared_arguments(jobs)
@@ -56,6 +61,7 @@ def render(plan: Plan) -> str:
         title=experiment.title,
         overview=f"{overview(plan)[0].upper()}{overview(plan)[1:]}.",
         resources=_resources(plan),
+        beside=beside,
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
         notes=plan.notes,
         executables=[

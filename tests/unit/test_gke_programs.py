@@ -32,6 +32,7 @@ from xmgen.experiment import (
     ShellSafeArg,
     Volume,
 )
+from xmgen.surroundings import surroundings
 
 pytestmark = pytest.mark.gcp
 
@@ -238,6 +239,25 @@ def test_the_check_of_types_finds_what_is_wrong(tmp_path: Path) -> None:
     programs.write(tmp_path / "wrong", calls)
     found = gcp_programs.type_problems([tmp_path / "wrong"])
     assert sorted({Path(problem.split(":")[0]).name for problem in found}) == sorted(calls)
+
+
+# What a summary says
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_summary_names_every_account_its_roles_and_all_storage(played: dict[str, Program], name: str) -> None:
+    program = played[name]
+    roles: dict[str, set[str]] = {}
+    for kind in ("gcp:projects/iAMMember:IAMMember", "gcp:storage/bucketIAMMember:BucketIAMMember"):
+        for each in program.of(kind):
+            account = each.inputs["member"].removeprefix("serviceAccount:").partition("@")[0]
+            roles.setdefault(account, set()).add(each.inputs["role"])
+    said = surroundings(planner.plan(STACKS[name], STACKS.__getitem__))
+    assert {each.name: set(each.rights) for each in said if each.rights} == roles
+    types = {"bucket": "gcp:storage/bucket:Bucket", "TensorBoard": "gcp:vertex/aiTensorboard:AiTensorboard"}
+    types |= {"network": "gcp:compute/network:Network", "namespace": "kubernetes:core/v1:Namespace"}
+    for word, kind in types.items():
+        assert [each.name for each in said if each.what.startswith(word)] == [each.name for each in program.of(kind)]
 
 
 # Traps

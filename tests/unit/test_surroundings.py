@@ -1,0 +1,56 @@
+"""What a summary says of a stack beside the resources that an experiment decides about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xmgen import compiler, lock, planner
+from xmgen.surroundings import Surrounding, surroundings
+
+ROOT = Path(__file__).parents[2]
+
+NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
+NETWORK = "network, subnetwork and Cloud NAT, unless the configuration names a subnetwork"
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("quickstart", []),
+        (
+            "gke-team",
+            [Surrounding(NETWORK, "gke-team"), Surrounding("account of the nodes", "gke-team-nodes", NODE_ROLES)],
+        ),
+        (
+            "gke-shared",
+            [
+                Surrounding("repository of images", "gke-shared"),
+                Surrounding("namespace", "xmgen-gke-shared"),
+                Surrounding("bucket of outputs, which outlives the stack", "gke-shared-output"),
+                Surrounding(
+                    "account of the jobs, as which the namespace's pods may act",
+                    "gke-shared-jobs",
+                    ("roles/storage.objectUser",),
+                ),
+            ],
+        ),
+        (
+            "vertex",
+            [
+                Surrounding("repository of images", "vertex"),
+                Surrounding(
+                    "bucket of outputs, which outlives the stack; unless the configuration names one", "output"
+                ),
+                Surrounding("TensorBoard", "spirals"),
+                Surrounding(
+                    "account of the jobs", "vertex-jobs", ("roles/storage.objectUser", "roles/aiplatform.user")
+                ),
+            ],
+        ),
+    ],
+)
+def test_what_a_stack_creates_beside_its_jobs(stack: str, expected: list[Surrounding]) -> None:
+    plan = planner.plan(lock.read(ROOT / "stacks" / stack / "experiment.lock.json"), compiler.compiled_stacks(ROOT))
+    assert surroundings(plan) == expected

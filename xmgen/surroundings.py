@@ -1,0 +1,71 @@
+"""What a stack on Google Cloud creates beside the resources that an experiment decides about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xmgen import names, program_gke, program_vertex
+from xmgen.executors import cloud_sql
+from xmgen.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """name: as the program has it. rights: the roles that an account gets."""
+
+    what: str
+    name: str
+    rights: tuple[str, ...] = ()
+
+
+def surroundings(plan: Plan) -> list[Surrounding]:
+    """In the program's order; empty for a stack that runs on this machine."""
+    if plan.cluster is None and plan.vertex is None:
+        return []
+    return [*_of_cluster(plan), *_of_images(plan), *(_of_jobs(plan) if plan.cluster else _of_managed_jobs(plan))]
+
+
+def _of_cluster(plan: Plan) -> Iterator[Surrounding]:
+    stack, cluster = plan.experiment.stack, plan.cluster
+    if cluster is None:
+        return
+    if cluster.kind == "own":
+        yield Surrounding("network, subnetwork and Cloud NAT, unless the configuration names a subnetwork", stack)
+    if cluster.kind == "own" or (cluster.kind == "existing" and cluster.pools):
+        yield Surrounding("account of the nodes", names.service_account(stack, "nodes"), program_gke.NODE_ROLES)
+
+
+def _of_images(plan: Plan) -> Iterator[Surrounding]:
+    if any(image.push_tag is None for image in plan.images):
+        yield Surrounding("repository of images", plan.experiment.stack)
+
+
+def _of_jobs(plan: Plan) -> Iterator[Surrounding]:
+    if not plan.units:
+        return
+    stack = plan.experiment.stack
+    yield Surrounding("namespace", names.namespace(stack))
+    yield Surrounding("bucket of outputs, which outlives the stack", names.output_bucket(stack))
+    boards = list(_boards(plan))
+    yield from boards
+    rights = ["roles/storage.objectUser", *(str(bucket["role"]) for bucket in program_gke.buckets(plan))]
+    rights += [cloud_sql.ROLE for _ in program_gke.cloud_sql_projects(plan)]
+    rights += ["roles/aiplatform.user" for _ in boards]
+    account = names.service_account(stack, "jobs")
+    what = "account of the jobs, as which the namespace's pods may act"
+    yield Surrounding(what, account, tuple(dict.fromkeys(rights)))
+
+
+def _of_managed_jobs(plan: Plan) -> Iterator[Surrounding]:
+    yield Surrounding("bucket of outputs, which outlives the stack; unless the configuration names one", "output")
+    yield from _boards(plan)
+    if program_vertex.has_account(plan):
+        rights = ("roles/storage.objectUser", "roles/aiplatform.user")
+        yield Surrounding("account of the jobs", names.service_account(plan.experiment.stack, "jobs"), rights)
+
+
+def _boards(plan: Plan) -> Iterator[Surrounding]:
+    for reference in plan.experiment.references:
+        if reference.kind == "tensorboard":
+            yield Surrounding("TensorBoard", reference.name)
