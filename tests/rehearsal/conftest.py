@@ -28,6 +28,12 @@ def google_sdks() -> Iterator[None]:
         os.environ["PYTHONPATH"] = before
 
 
+@pytest.fixture
+def google_sdks_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for one test and this process alone: others are about what happens without them."""
+    monkeypatch.syspath_prepend(str(SDK))
+
+
 @pytest.fixture(scope="session")
 def rehearsal(google_sdks: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     """One control plane for all tests that do not end it. Its project is that of this repository."""

@@ -232,7 +232,7 @@ def test_every_rule_names_its_source() -> None:
     ],
 )
 def test_inputs_are_those_of_pulumi_gcp(
-    type: str, inputs: dict[str, Any], failures: list[tuple[str, str]], google: Google, google_sdks: None
+    type: str, inputs: dict[str, Any], failures: list[tuple[str, str]], google: Google, google_sdks_here: None
 ) -> None:
     request = {"operation": "check", "type": type, "urn": "urn::x", "name": "x", "seed": "00", "inputs": inputs}
     found = google.cloud.answer(request)["failures"]
@@ -241,7 +241,7 @@ def test_inputs_are_those_of_pulumi_gcp(
 
 
 @pytest.mark.gcp
-def test_names_are_generated_once(google: Google, google_sdks: None) -> None:
+def test_names_are_generated_once(google: Google, google_sdks_here: None) -> None:
     def check(**more: Any) -> dict[str, Any]:
         request = {"operation": "check", "type": NETWORK, "urn": "u", "name": "net", "seed": "00", "inputs": {}, **more}
         return google.cloud.answer(request)["added"]
