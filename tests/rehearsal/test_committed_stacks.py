@@ -42,4 +42,4 @@ def test_it_fits_and_leaves_nothing(stack: str, rehearsal: Rehearsal) -> None:
         landed[each.job] = landed.get(each.job, 0) + 1
         assert each.phase == "Succeeded"
     assert landed == pods(plan)
-    assert {each.removesuffix(each[-8:]) for each in report.kept} == ({"output"} if pods(plan) else set())
+    assert {each.removesuffix(each[-8:]) for each in report.kept} == ({f"{stack}-output"} if pods(plan) else set())
