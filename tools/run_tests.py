@@ -39,8 +39,8 @@ SLOW = {
     "engine tests": [*PYTEST, "-m", "engine and not docker"],
     "kubernetes tests": [*PYTEST, "-m", "kubernetes"],
     "docker tests": [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"],
-    "rehearsal tests": [*PYTEST, "-m", "rehearsal"],
 }
+REHEARSAL = [*PYTEST, "-m", "rehearsal"]
 
 
 @dataclass
@@ -58,7 +58,8 @@ def main() -> int:
         if all(step.passed for step in steps):
             steps.append(finish(setup, started))
             if steps[-1].passed:
-                steps += [run(name, command) for name, command in SLOW.items()]
+                rehearsal = {"rehearsal tests": REHEARSAL} if rehearsal_possible() else {}
+                steps += [run(name, command) for name, command in {**SLOW, **rehearsal}.items()]
     finally:
         end(setup)
     print("\n==> Summary")

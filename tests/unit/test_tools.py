@@ -181,6 +181,7 @@ def test_the_test_run_stops_early_and_tells_every_failure(
     monkeypatch.setattr(run_tests, "QUICK", {name: results.get(name, PASS) for name in ("lint", "unit tests")})
     slow = ("engine tests", "docker tests")
     monkeypatch.setattr(run_tests, "SLOW", {name: results.get(name, PASS) for name in slow})
+    monkeypatch.setattr(run_tests, "rehearsal_possible", lambda: False)
     assert run_tests.main() == exit_code
     summary = capsys.readouterr().out.split("==> Summary\n")[1].splitlines()
     failed = {*results, *(["set-up"] if setup == FAIL else [])}
