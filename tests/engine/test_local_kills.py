@@ -46,7 +46,10 @@ def test_kill_and_up_again(project: Project, point: str, begun: int, who: str):
 
     assert outcome.ok, outcome.output
     marks = project.marks()
-    assert (marks.count("begun"), marks.count("ended"), marks.count("two")) == (begun, 1, 1)
+    assert (marks.count("ended"), marks.count("two")) == (1, 1)
+    # A provider that has not noticed yet that its engine is gone may still begin the trial, to end it at once.
+    late = {begun + 1} if (point, who) == ("before_start", "engine") else set[int]()
+    assert marks.count("begun") in {begun} | late
     assert project.state()["one"]["outputs"]["exitCode"] == 0
     assert project.destroy().ok
     assert project.state() == {}
