@@ -28,7 +28,7 @@ def no_other_stack(name: str) -> Experiment:
 
 def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     """Raises InputError with everything that cannot be planned."""
-    problems = [problem for unit in experiment.units for problem in _refusals(unit)]
+    problems = [problem for unit in experiment.units for problem in (*_refusals(unit), *_unsayable(unit))]
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
     cluster = gke.plan(experiment, _places(experiment), _shared(experiment, stacks)) if needs_cluster else None
@@ -276,6 +276,34 @@ class _KubernetesJobs:
                 waits=position in self._awaited,
             )
         )
+
+
+def _unsayable(unit: WorkUnit) -> list[Problem]:
+    """Texts that Pulumi takes for a value that is not known yet, wherever they stand."""
+    return [
+        Problem(
+            f"has the text {text!r} as an argument or in its environment, which Pulumi takes for an unknown value",
+            where=place(unit, job.name),
+            hint="make it part of a longer text",
+        )
+        for job in unit.jobs
+        for text in (*job.args, *job.env.values())
+        if text in _UNKNOWN
+    ]
+
+
+_UNKNOWN = frozenset(
+    {
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
+"""Pulumi's texts for unknown strings, booleans, numbers, lists, assets, archives and objects, from its Go SDK."""
 
 
 def _mixed(experiment: Experiment) -> list[Problem]:

@@ -138,6 +138,21 @@ def test_what_has_no_effect_is_said() -> None:
     )
 
 
+def test_a_text_that_pulumi_takes_for_an_unknown_value_is_refused() -> None:
+    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    with pytest.raises(InputError, match="unknown value") as caught:
+        planner.plan(experiment(job(unknown), job(f"--id={unknown}"), job(env={"ID": unknown})))
+    assert [problem.where for problem in caught.value.problems] == ["work unit 1, job train", "work unit 3, job train"]
+
+
+def test_a_slip_of_the_finger_in_the_number_of_slices_is_refused() -> None:
+    executor = Kubernetes(
+        requirements=JobRequirements(accelerator=Accelerator(type="tpu_v5e", topology="4x4", slices=99_999_999))
+    )
+    with pytest.raises(InputError, match="99,999,999 slices"):
+        planner.plan(experiment(job(executor=executor)))
+
+
 def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
     with pytest.raises(InputError) as caught:
         planner.plan(

@@ -29,6 +29,10 @@ class Refused(Exception):
         self.problem = problem
 
 
+MAX_SLICES = 256
+"""Of one job; far more than anybody has had."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One machine type the job could run on. gpus: of one machine. pods, slices: of the whole job."""
@@ -54,12 +58,21 @@ def node_kind(machine: MachineType) -> NodeKind:
     return "gpu" if machine.accelerator or machine.attaches_gpus else "all"
 
 
+def check_slices(asked: Accelerator) -> None:
+    """Each slice is planned on its own, so that a slip of the finger must not ask for millions."""
+    if asked.slices > MAX_SLICES:
+        raise Refused(
+            Problem(f"{asked.type} in {asked.slices:,} slices", hint=f"at most {MAX_SLICES} slices for a job")
+        )
+
+
 def cpu_options(catalog: Catalog, replicas: int | None) -> list[Option]:
     machines = (machine for machine in catalog.machines.values() if node_kind(machine) == "all")
     return [Option(machine=machine, pods=replicas or 1) for machine in machines]
 
 
 def gpu_options(catalog: Catalog, gpu: Gpu, asked: Accelerator, replicas: int | None) -> list[Option]:
+    check_slices(asked)
     count, hosts = gpu_count(gpu, asked, replicas)
     limit = gpu.attach_limits.get(count)
     return [
@@ -90,6 +103,7 @@ def gpu_count(gpu: Gpu, asked: Accelerator, replicas: int | None) -> tuple[int, 
 
 def tpu_options(catalog: Catalog, found: Tpu, asked: Accelerator, replicas: int | None) -> list[Option]:
     """The slice with the fewest hosts, or the one with as many as the job has replicas."""
+    check_slices(asked)
     topology = ok(tpu.topology_of(found, asked.count, asked.topology))
     built = tpu.slices(catalog, found, topology)
     if replicas and replicas > 1:
