@@ -7,9 +7,9 @@ import re
 from xmgen import lock, manifests, program_gke, program_vertex, summary
 from xmgen.generated import python
 from xmgen.plan import Plan, header
+from xmgen.project import LOCK_FILE
 from xmgen.surroundings import surroundings
 
-LOCK = "experiment.lock.json"
 RUNS = "manifests/local.yaml"
 
 
@@ -22,7 +22,7 @@ def render(plan: Plan) -> dict[str, str]:
     else:
         files = _local_files(plan)
     files["SUMMARY.md"] = summary.render(plan, surroundings(plan))
-    return {**files, LOCK: lock.dumps(plan.experiment)}
+    return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
 
 
 def _local_files(plan: Plan) -> dict[str, str]:

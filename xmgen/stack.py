@@ -13,7 +13,7 @@ from pathlib import Path
 
 from xmgen.errors import OperationError, Problem
 from xmgen.plan import HEADER
-from xmgen.program import LOCK
+from xmgen.project import LOCK_FILE
 
 
 def folder(root: Path, stack: str) -> Path:
@@ -98,7 +98,7 @@ def _read(target: Path) -> dict[str, bytes]:
 
 
 def _refuse_foreign(target: Path) -> None:
-    if target.is_symlink() or not target.is_dir() or (any(target.iterdir()) and not (target / LOCK).is_file()):
+    if target.is_symlink() or not target.is_dir() or (any(target.iterdir()) and not (target / LOCK_FILE).is_file()):
         raise OperationError(
             Problem(
                 "xmgen did not write this, and leaves it alone",
@@ -121,4 +121,4 @@ def _refuse_foreign(target: Path) -> None:
 
 
 def _is_generated(path: str, content: bytes) -> bool:
-    return path == LOCK or HEADER.encode() in content.split(b"\n", 1)[0]
+    return path == LOCK_FILE or HEADER.encode() in content.split(b"\n", 1)[0]

@@ -21,12 +21,11 @@ from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
 from xmgen.catalog.placement import MACHINE_LABEL, NODES_LABEL, POOL_LABEL, GpuNode, Placement, Taint, TpuNode
 from xmgen.catalog.selection import available_resources
 
-NAME_LIMIT = 39
-"""GKE refuses pool names of more than 40 characters; whether 40 is accepted is not documented."""
 SHARE_FACTOR = 4
 _HASH_LENGTH = 6
 _BASE_LENGTH = 26
-"""Leaves room for the hash and the number of a slice: 26 + 7 + 6 = 39."""
+"""Leaves room for the hash and the number of a slice: 26 + 7 + 6 = 39. GKE refuses pool names of more than 40
+characters; whether 40 is accepted is not documented."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

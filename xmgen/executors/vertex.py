@@ -69,11 +69,6 @@ def custom_job(
     }
 
 
-def unit_of(manifest: Manifest) -> str:
-    labels = manifest["labels"]
-    return str(labels[UNIT_LABEL]) if isinstance(labels, dict) else ""
-
-
 def job_settings(executor: Vertex) -> Mapping[str, object]:
     """What a CustomJob has once, whatever the number of its jobs."""
     return {

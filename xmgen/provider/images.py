@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from xmgen import sources
 from xmgen.errors import InputError, OperationError, Problem
+from xmgen.project import LOCK_FILE, STACKS
 from xmgen.provider import daemon
 from xmgen.provider.unit import Packaged
 
@@ -92,7 +93,7 @@ def find(image: str) -> str | None:
 def _source(root: Path, stack: str) -> str:
     """What the stack was compiled from, as its lock file says."""
     try:
-        return str(json.loads((root / "stacks" / stack / "experiment.lock.json").read_text(encoding="utf-8"))["source"])
+        return str(json.loads((root / STACKS / stack / LOCK_FILE).read_text(encoding="utf-8"))["source"])
     except (OSError, ValueError, KeyError, TypeError):
         return "<source>"
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pulumi
 
+from xmgen.provider import RUN_OUTPUTS
+
 __all__ = ["Executable", "Run"]
 
 
@@ -100,7 +102,7 @@ class Run(pulumi.CustomResource):
         # A unit has one run folder: the old run must be gone before the new one begins.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__("xmgen:local:Run", name, _given(inputs, _RUN_OUTPUTS), options)
+        super().__init__("xmgen:local:Run", name, _given(inputs, RUN_OUTPUTS), options)
 
     @property
     @pulumi.getter
@@ -154,16 +156,3 @@ class Run(pulumi.CustomResource):
     def runner(self) -> pulumi.Output[str]:
         """`process`, `container`, or `mixed` where a group has both."""
         return self.__dict__["runner"]
-
-
-_RUN_OUTPUTS = (
-    "attempt",
-    "exitCode",
-    "exitCodes",
-    "logPath",
-    "outputPath",
-    "startedAt",
-    "durationSeconds",
-    "metrics",
-    "runner",
-)

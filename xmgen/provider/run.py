@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from xmgen.errors import OperationError, Problem
+from xmgen.provider import RUN_OUTPUTS as OUTPUTS
 from xmgen.provider import runs
 from xmgen.provider.journal import RunFolder
 from xmgen.provider.resource import Difference, Request, State, differences
@@ -14,18 +15,6 @@ from xmgen.provider.runs import Runs, Task
 from xmgen.provider.settings import Settings
 from xmgen.provider.unit import Unit, fingerprint, parse
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, masked, plain, secrets
-
-OUTPUTS = (
-    "attempt",
-    "exitCode",
-    "exitCodes",
-    "logPath",
-    "outputPath",
-    "startedAt",
-    "durationSeconds",
-    "metrics",
-    "runner",
-)
 
 
 class RunResource:

@@ -80,16 +80,6 @@ def _parse(text: str, kind: str) -> tuple[Spec, Gpu | Tpu]:
     return Spec(kind, found.id, int(count)), found
 
 
-def check_count(spec: Spec) -> Problem | None:
-    """Whether a machine has so many."""
-    try:
-        text = f"{spec.count}x{spec.type}"
-        _ = parse_gpu_spec(text) if spec.kind == "gpu" else parse_tpu_spec(text)
-    except InputError as error:
-        return error.problems[0]
-    return None
-
-
 def parse_machine_type(text: str) -> JobRequirements:
     """What a machine of that type offers: the smallest machine with as much is of this size. Raises InputError."""
     found = registry.machine_type(text, "--machine_type")
