@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
-from xmgen import gke, manifests, names, summary
+from xmgen import gke, manifests, names, resource_types, summary
 from xmgen.executors import cloud_sql, registry, texts
 from xmgen.executors.kubernetes import image_reference
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
@@ -18,15 +18,6 @@ OBJECTS = "manifests/objects.yaml"
 
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 """What nodes need and no more: to log and report, and to pull images."""
-
-_KINDS = {
-    "PersistentVolumeClaim": "core.v1.PersistentVolumeClaim",
-    "PriorityClass": "scheduling.v1.PriorityClass",
-    "Role": "rbac.v1.Role",
-    "RoleBinding": "rbac.v1.RoleBinding",
-    "Service": "core.v1.Service",
-}
-"""Kind of an object beside the Jobs -> its class in pulumi_kubernetes."""
 
 
 def files(plan: Plan) -> dict[str, str]:
@@ -137,7 +128,7 @@ def _jobs(plan: Plan) -> str:
         buckets=buckets(plan),
         cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in cloud_sql_projects(plan)],
         cloud_sql_role=cloud_sql.ROLE,
-        kinds=[(kind, _KINDS[kind]) for kind in kinds],
+        kinds=[(kind, resource_types.kubernetes_class(resource_types.OBJECTS[kind])) for kind in kinds],
         kind_names=list(kinds),
         waits=any(unit.depends_on for unit in plan.units),
     )

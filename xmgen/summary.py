@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from xmgen import resource_types
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
     Arg,
@@ -80,14 +81,14 @@ def _resources(plan: Plan) -> list[tuple[str, int]]:
     jobs = [manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests]
     own = 1 if plan.cluster and plan.cluster.kind == "own" else 0
     counts = [
-        ("xmgen:local:Executable", len(plan.executables)),
-        ("xmgen:local:Run", len(runs)),
-        ("gcp:container/cluster:Cluster", own),
+        (resource_types.EXECUTABLE, len(plan.executables)),
+        (resource_types.RUN, len(runs)),
+        (resource_types.CLUSTER, own),
         # And the one for the cluster's own pods.
-        ("gcp:container/nodePool:NodePool", len(plan.cluster.pools) + own if plan.cluster else 0),
-        ("docker-build:index:Image", len(plan.images)),
-        ("kubernetes:batch/v1:Job", len(jobs)),
-        ("xmgen:vertex:CustomJob", sum(unit.executor == "vertex" for unit in plan.units)),
+        (resource_types.NODE_POOL, len(plan.cluster.pools) + own if plan.cluster else 0),
+        (resource_types.IMAGE, len(plan.images)),
+        (resource_types.JOB, len(jobs)),
+        (resource_types.CUSTOM_JOB, sum(unit.executor == "vertex" for unit in plan.units)),
     ]
     return [(type, count) for type, count in counts if count]
 

@@ -188,6 +188,18 @@ def test_pools_that_say_nothing(project: Path, pool: str) -> None:
     assert not (project / "clusters").exists()
 
 
+def test_create_takes_no_option_that_means_nothing_for_a_cluster(project: Path) -> None:
+    done = run("cluster", "create", "lab", "--runner", "process")
+    assert (done.exit_code, "No such option" in done.output) == (2, True)
+
+
+def test_delete_is_for_clusters_alone(project: Path) -> None:
+    run("compile", "sweep.yaml")
+    done = run("cluster", "delete", "sweep", "--yes")
+    assert done.exit_code == 2
+    assert "the stack 'sweep' is an experiment's, not a cluster's" in done.output
+
+
 def test_logs_of_a_cluster_are_elsewhere(project: Path) -> None:
     run("compile", "sweep.yaml")
     done = run("logs", "sweep")

@@ -11,11 +11,12 @@ import pytest
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
 from xmgen import planner
 from xmgen.engine import events, trials
-from xmgen.engine.trials import JOB_TYPE, combined, job_status
+from xmgen.engine.trials import combined, job_status
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
+from xmgen.resource_types import CLUSTER, IMAGE, JOB, NODE_POOL
 from xmgen.review import report
 from xmgen.review.compare import ResourceChange, compare
-from xmgen.review.resources import CLUSTER_TYPE, IMAGE_TYPE, POOL_TYPE, resources
+from xmgen.review.resources import resources
 
 CHANGED = replace(TRAINER, digest="sha256:changed")
 
@@ -33,13 +34,13 @@ def test_resources_in_the_order_in_which_they_are_created() -> None:
     cpu, gpu = plan.cluster.pools  # type: ignore[union-attr]
     found = [(each.step, each.type, each.name, each.depends_on) for each in resources(plan)]
     assert found == [
-        (1, CLUSTER_TYPE, "sweep", ()),
-        (1, IMAGE_TYPE, "trainer", ()),
-        (2, POOL_TYPE, cpu.name, ("sweep",)),
-        (2, POOL_TYPE, gpu.name, ("sweep",)),
-        (3, JOB_TYPE, first.name, ()),
-        (3, JOB_TYPE, second.name, ()),
-        (4, JOB_TYPE, last.name, (first.name, second.name)),
+        (1, CLUSTER, "sweep", ()),
+        (1, IMAGE, "trainer", ()),
+        (2, NODE_POOL, cpu.name, ("sweep",)),
+        (2, NODE_POOL, gpu.name, ("sweep",)),
+        (3, JOB, first.name, ()),
+        (3, JOB, second.name, ()),
+        (4, JOB, last.name, (first.name, second.name)),
     ]
 
 
@@ -47,7 +48,7 @@ def test_every_job_of_a_group_and_every_slice_is_a_resource() -> None:
     slices = replace(SLICE, slices=2)
     plan = planner.plan(experiment((job(name="a"), job(name="b")), job(executor=kubernetes(slices))))
     group, multi = plan.units
-    names = [each.name for each in resources(plan) if each.type == JOB_TYPE]
+    names = [each.name for each in resources(plan) if each.type == JOB]
     assert names == [f"{group.name}-a", f"{group.name}-b", f"{multi.name}-0", f"{multi.name}-1"]
     services = [each.name for each in resources(plan) if each.type == "kubernetes:core/v1:Service"]
     assert services == ["experiments"]
@@ -57,7 +58,7 @@ def test_a_stack_on_anothers_cluster_has_none() -> None:
     made = experiment(cluster=ClusterChoice(kind="stack", name="team"))
     pool = PoolRequest(requirements=kubernetes(T4).requirements)
     plan = planner.plan(made, {"team": cluster_only(pool)}.__getitem__)
-    assert [each.type for each in resources(plan)] == [IMAGE_TYPE, JOB_TYPE]
+    assert [each.type for each in resources(plan)] == [IMAGE, JOB]
 
 
 def changes(old: Experiment, new: Experiment) -> list[ResourceChange]:
@@ -68,9 +69,9 @@ def test_changed_code_changes_the_image_and_its_jobs() -> None:
     old, new = sweep("1"), sweep("1", digest="sha256:new")
     train, evaluate = planner.plan(new).units
     assert changes(old, new) == [
-        ResourceChange("changed", IMAGE_TYPE, "trainer", ("tag", "digest")),
-        ResourceChange("changed", JOB_TYPE, train.name, ("image",)),
-        ResourceChange("changed", JOB_TYPE, evaluate.name, ("image", "after")),
+        ResourceChange("changed", IMAGE, "trainer", ("tag", "digest")),
+        ResourceChange("changed", JOB, train.name, ("image",)),
+        ResourceChange("changed", JOB, evaluate.name, ("image", "after")),
     ]
 
 
@@ -78,15 +79,15 @@ def test_a_trial_more_widens_its_pool() -> None:
     old, new = experiment(job("--lr=1")), experiment(job("--lr=1"), job("--lr=2"))
     [pool] = planner.plan(new).cluster.pools  # type: ignore[union-attr]
     assert changes(old, new) == [
-        ResourceChange("changed", POOL_TYPE, pool.name, ("autoscaling",)),
-        ResourceChange("added", JOB_TYPE, planner.plan(new).units[1].name),
+        ResourceChange("changed", NODE_POOL, pool.name, ("autoscaling",)),
+        ResourceChange("added", JOB, planner.plan(new).units[1].name),
     ]
 
 
 def test_a_jobs_own_name_which_is_all_over_a_slice_is_no_change() -> None:
     old, new = (experiment(job(executor=kubernetes(SLICE)), executables=(each,)) for each in (TRAINER, CHANGED))
     assert changes(old, new)[1:] == [
-        ResourceChange("changed", JOB_TYPE, planner.plan(new).units[0].name, ("image",)),
+        ResourceChange("changed", JOB, planner.plan(new).units[0].name, ("image",)),
     ]
 
 
@@ -144,7 +145,7 @@ def test_status_reads_the_stacks_state() -> None:
         {
             "deployment": {
                 "resources": [
-                    {"urn": f"urn:pulumi:sweep::experiments::{JOB_TYPE}::{name}", "type": JOB_TYPE, **each}
+                    {"urn": f"urn:pulumi:sweep::experiments::{JOB}::{name}", "type": JOB, **each}
                     for name, each in jobs.items()
                 ]
             }
@@ -164,7 +165,7 @@ def test_progress_follows_the_jobs() -> None:
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
 
     def created(name: str, new: dict[str, Any]) -> str:
-        metadata = {"op": "create", "type": JOB_TYPE, "urn": f"urn:x::{unit.name}-{name}", "new": new}
+        metadata = {"op": "create", "type": JOB, "urn": f"urn:x::{unit.name}-{name}", "new": new}
         progress.apply({"resOutputsEvent": {"metadata": metadata}})
         return progress.units[unit.name].status
 

@@ -11,7 +11,8 @@ from tests.vertex.manifests import experiment, job
 from xmgen import planner
 from xmgen.engine import trials
 from xmgen.engine.events import Progress
-from xmgen.engine.trials import CUSTOM_JOB_TYPE, Trial
+from xmgen.engine.trials import Trial
+from xmgen.resource_types import CUSTOM_JOB
 
 
 @pytest.mark.parametrize(
@@ -29,8 +30,8 @@ def test_the_status_is_that_of_the_job_when_it_was_last_seen(state: str, errors:
     plan = planner.plan(experiment(job("--a=1"), job("--a=2")))
     first, second = (unit.name for unit in plan.units)
     resource = {
-        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB_TYPE}::{first}",
-        "type": CUSTOM_JOB_TYPE,
+        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB}::{first}",
+        "type": CUSTOM_JOB,
         "outputs": {"state": state},
         "initErrors": errors,
     }
@@ -47,8 +48,8 @@ def test_a_job_runs_once_it_is_created() -> None:
     progress = Progress({unit.name: Trial(name=unit.name, arguments={})}, trials.jobs(plan))
     metadata: dict[str, Any] = {
         "op": "create",
-        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB_TYPE}::{unit.name}",
-        "type": CUSTOM_JOB_TYPE,
+        "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB}::{unit.name}",
+        "type": CUSTOM_JOB,
         "new": {"outputs": {"state": "JOB_STATE_PENDING"}},
     }
     assert progress.apply({"resOutputsEvent": {"metadata": metadata}}) == Trial(

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from xmgen import resource_types
 from xmgen.engine.pulumi import Event
-from xmgen.engine.trials import JOB_TYPES, RUN_TYPE, Status, Trial, combined, job_status, trial
+from xmgen.engine.trials import JOB_TYPES, Status, Trial, combined, job_status, trial
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 """Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
@@ -130,7 +131,7 @@ class Progress:
             return None
         if metadata["type"] in JOB_TYPES and name in self.jobs:
             return self._job(kind, operation, name, metadata)
-        if metadata["type"] != RUN_TYPE:
+        if metadata["type"] != resource_types.RUN:
             return _resource(kind, operation, str(metadata["type"]), name)
         match kind, self.units.get(name):
             case "resOutputsEvent", None if operation == "delete":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from xmgen import arguments
+from xmgen import arguments, resource_types
 from xmgen.executors.kubernetes import resource_name
 from xmgen.plan import Plan
 
@@ -16,10 +16,7 @@ Status = Literal["waiting", "running", "finished", "failed", "stopped"]
 Resource = dict[str, Any]
 """A resource, or a pending operation, as the state has it."""
 
-RUN_TYPE = "xmgen:local:Run"
-JOB_TYPE = "kubernetes:batch/v1:Job"
-CUSTOM_JOB_TYPE = "xmgen:vertex:CustomJob"
-JOB_TYPES = (JOB_TYPE, CUSTOM_JOB_TYPE)
+JOB_TYPES = (resource_types.JOB, resource_types.CUSTOM_JOB)
 """What runs elsewhere than under the provider's eyes: `up` creates it, and it goes on by itself."""
 
 _CUSTOM_JOB_ENDS: dict[str, Status] = {
@@ -143,7 +140,7 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
 
 def runs(export: str) -> dict[str, Resource]:
     """Logical name -> resource of the work units in what `pulumi stack export` prints."""
-    return _by_name(export, RUN_TYPE)
+    return _by_name(export, resource_types.RUN)
 
 
 def _by_name(export: str, *types: str) -> dict[str, Resource]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pulumi
 
+from xmgen import resource_types
+
 __all__ = ["Code"]
 
 
@@ -27,4 +29,4 @@ class Code(pulumi.CustomResource):
         """
         inputs = {"directory": directory, "digest": digest, "exclude": exclude}
         given = {key: value for key, value in inputs.items() if value is not None}
-        super().__init__("xmgen:index:Code", name, given, opts)
+        super().__init__(resource_types.CODE, name, given, opts)

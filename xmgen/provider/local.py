@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 
+from xmgen import resource_types
 from xmgen.provider import RUN_OUTPUTS
 
 __all__ = ["Executable", "Run"]
@@ -55,7 +56,7 @@ class Executable(pulumi.CustomResource):
             "contextPath": context_path,
             "exclude": exclude,
         }
-        super().__init__("xmgen:local:Executable", name, _given(inputs, ("runner", "imageId", "packaged")), opts)
+        super().__init__(resource_types.EXECUTABLE, name, _given(inputs, ("runner", "imageId", "packaged")), opts)
 
     @property
     @pulumi.getter
@@ -102,7 +103,7 @@ class Run(pulumi.CustomResource):
         # A unit has one run folder: the old run must be gone before the new one begins.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__("xmgen:local:Run", name, _given(inputs, RUN_OUTPUTS), options)
+        super().__init__(resource_types.RUN, name, _given(inputs, RUN_OUTPUTS), options)
 
     @property
     @pulumi.getter

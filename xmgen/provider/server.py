@@ -32,7 +32,7 @@ from pulumi.runtime.proto import (
     status_pb2,
 )
 
-from xmgen import __version__
+from xmgen import __version__, resource_types
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.provider import settings, wire
 from xmgen.provider.attempt import undisturbed
@@ -153,10 +153,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         from xmgen.provider.run import RunResource
 
         self._resources = {
-            "xmgen:index:Code": CodeResource(self._root),
-            "xmgen:local:Executable": ExecutableResource(self._root, configured, self._images),
-            "xmgen:local:Run": RunResource(self._root, configured, Runs(self._root, configured, self._images)),
-            "xmgen:vertex:CustomJob": CustomJobResource(configured),
+            resource_types.CODE: CodeResource(self._root),
+            resource_types.EXECUTABLE: ExecutableResource(self._root, configured, self._images),
+            resource_types.RUN: RunResource(self._root, configured, Runs(self._root, configured, self._images)),
+            resource_types.CUSTOM_JOB: CustomJobResource(configured),
         }
 
     def log(self, urn: str) -> EngineLog:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pulumi
 
+from xmgen import resource_types
+
 __all__ = ["CustomJob", "Provider"]
 
 _CREDENTIALS = ("credentials", "accessToken")
@@ -63,7 +65,7 @@ class CustomJob(pulumi.CustomResource):
         # The old one has the machines that the new one needs.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__("xmgen:vertex:CustomJob", name, given | dict.fromkeys(_OUTPUTS), options)
+        super().__init__(resource_types.CUSTOM_JOB, name, given | dict.fromkeys(_OUTPUTS), options)
 
     @property
     @pulumi.getter

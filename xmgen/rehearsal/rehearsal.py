@@ -34,6 +34,7 @@ from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import Failure, Report, landings, misfits, pool_uses, split
+from xmgen.resource_types import JOB
 
 STUCK_SECONDS = 8.0
 """How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
@@ -43,8 +44,6 @@ SETTLE_SECONDS = 120.0
 
 FREE_SECONDS = 30.0
 """How long nodes and pods may take to go after `destroy`."""
-
-JOB = "kubernetes:batch/v1:Job"
 
 Listener = Callable[[str, Progress, Change | None], None]
 """Told of the phase (`up`, `settle`, `second up`, `destroy`) and of what changes in it."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from xmgen import arguments
-from xmgen.engine.trials import RUN_TYPE
+from xmgen import arguments, resource_types
 from xmgen.experiment import WorkUnit
 from xmgen.plan import Plan
 from xmgen.review.resources import Resource, resources
@@ -237,11 +236,11 @@ def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitCh
         if key not in before:
             changes.append(ResourceChange("added", resource.type, resource.name))
             continue
-        if resource.type == RUN_TYPE and resource.name not in again:
+        if resource.type == resource_types.RUN and resource.name not in again:
             # Only its place among the units is another, and with it names that hold a number: nothing happens to it.
             continue
         properties = _differing(before[key].inputs, resource.inputs)
-        if resource.type == RUN_TYPE:
+        if resource.type == resource_types.RUN:
             # Code reaches a unit's resource through its executable's outputs, a predecessor's run through its own.
             through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again[resource.name])
             properties = tuple(dict.fromkeys([*properties, *through]))

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from xmgen.resource_types import WORK_UNITS
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange
-from xmgen.review.resources import UNIT_TYPES
 from xmgen.templating import code_span
 
 ROWS = 50
 """Units or resources listed for each stack; nobody reads more in a pull request."""
+
+_UNITS = frozenset(WORK_UNITS.values())
 
 
 def as_json(changes: Iterable[StackChange]) -> dict[str, Any]:
@@ -67,9 +69,9 @@ def _unit_table(units: Sequence[UnitChange]) -> str:
 
 def _resource_list(resources: Sequence[ResourceChange]) -> str:
     """Every resource by name, but work units, which are listed already, by their number."""
-    counts = Counter((resource.type, resource.change) for resource in resources if resource.type in UNIT_TYPES)
+    counts = Counter((resource.type, resource.change) for resource in resources if resource.type in _UNITS)
     lines = [f"- {code_span(type)}: {count} {change}" for (type, change), count in counts.items()]
-    others = [resource for resource in resources if resource.type not in UNIT_TYPES]
+    others = [resource for resource in resources if resource.type not in _UNITS]
     for resource in others[:ROWS]:
         properties = ", ".join(code_span(name) for name in resource.properties)
         which = f" ({properties})" if properties else ""

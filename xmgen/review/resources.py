@@ -8,26 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from xmgen import gke
-from xmgen.engine.trials import CUSTOM_JOB_TYPE, JOB_TYPE, RUN_TYPE
 from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
 from xmgen.plan import Cluster, Manifest, Plan, Value
-
-EXECUTABLE_TYPE = "xmgen:local:Executable"
-CLUSTER_TYPE = "gcp:container/cluster:Cluster"
-POOL_TYPE = "gcp:container/nodePool:NodePool"
-IMAGE_TYPE = "docker-build:index:Image"
-
-_UNIT_TYPE = {"local": RUN_TYPE, "kubernetes": JOB_TYPE, "vertex": CUSTOM_JOB_TYPE}
-UNIT_TYPES = tuple(_UNIT_TYPE.values())
-"""What work units become, by executor."""
-
-_OBJECT_TYPES = {
-    "PersistentVolumeClaim": "kubernetes:core/v1:PersistentVolumeClaim",
-    "PriorityClass": "kubernetes:scheduling.k8s.io/v1:PriorityClass",
-    "Role": "kubernetes:rbac.authorization.k8s.io/v1:Role",
-    "RoleBinding": "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
-    "Service": "kubernetes:core/v1:Service",
-}
+from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS, WORK_UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +32,13 @@ def resources(plan: Plan) -> list[Resource]:
     Of a stack on a cluster those that an experiment decides about: neither network nor accounts.
     """
     result = [
-        Resource(EXECUTABLE_TYPE, executable.name, 1, (), {**executable.inputs, "Dockerfile": executable.dockerfile})
+        Resource(
+            EXECUTABLE,
+            executable.name,
+            1,
+            (),
+            {**executable.inputs, "Dockerfile": executable.dockerfile},
+        )
         for executable in plan.executables
     ]
     if plan.cluster is not None:
@@ -64,7 +53,7 @@ def resources(plan: Plan) -> list[Resource]:
             name, inputs = unit.name, manifest
             if unit.executor == "kubernetes":
                 name, inputs = resource_name(manifest), job_inputs(manifest)
-            result.append(Resource(_UNIT_TYPE[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
+            result.append(Resource(WORK_UNITS[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
     return sorted(result, key=lambda resource: resource.step)
 
 
@@ -72,15 +61,15 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[Resource]:
     result: list[Resource] = []
     if cluster.kind == "own":
         inputs: Manifest = {"location": cluster.location, "machineType": cluster.system_machine_type}
-        result.append(Resource(CLUSTER_TYPE, plan.experiment.stack, 1, (), inputs))
+        result.append(Resource(CLUSTER, plan.experiment.stack, 1, (), inputs))
     for pool in cluster.pools:
         # As the program has it; what is only the program's own is no reason to tell a reviewer of a change.
         arguments = cast(Manifest, gke.pool_arguments(pool))
         needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
-        result.append(Resource(POOL_TYPE, pool.name, 1 + len(needs), needs, arguments))
+        result.append(Resource(NODE_POOL, pool.name, 1 + len(needs), needs, arguments))
     for each in plan.objects:
         metadata = cast(dict[str, Any], each["metadata"])
-        result.append(Resource(_OBJECT_TYPES[str(each["kind"])], str(metadata["name"]), 3, (), each))
+        result.append(Resource(OBJECTS[str(each["kind"])], str(metadata["name"]), 3, (), each))
     return result
 
 
@@ -89,7 +78,7 @@ def _images(plan: Plan) -> list[Resource]:
     for image in plan.images:
         fields = {key: value for key, value in asdict(image).items() if key not in ("name", "files")}
         inputs = cast(Manifest, {**fields, **image.files})
-        result.append(Resource(IMAGE_TYPE, image.name, 1, (), inputs))
+        result.append(Resource(IMAGE, image.name, 1, (), inputs))
     return result
 
 

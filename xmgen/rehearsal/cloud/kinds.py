@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xmgen.rehearsal.cloud.store import Properties, part
+from xmgen.resource_types import CLUSTER, NODE_POOL
 
-CLUSTER = "gcp:container/cluster:Cluster"
-NODE_POOL = "gcp:container/nodePool:NodePool"
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 ROUTER = "gcp:compute/router:Router"
