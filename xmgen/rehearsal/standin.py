@@ -24,15 +24,14 @@ import grpc
 import grpc.aio
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from xmgen import sources
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.provider import wire
 from xmgen.provider.resource import Difference, Request, Resource, State, differences
 from xmgen.provider.server import OPTIONS, Context, Provider
 from xmgen.provider.wire import Properties
 from xmgen.rehearsal.cloud import kinds
-from xmgen.rehearsal.cloud.cloud import image
 from xmgen.rehearsal.cloud.server import VARIABLE
+from xmgen.rehearsal.images import ImageResource
 
 _LINE = 64 * 1024 * 1024
 
@@ -110,43 +109,6 @@ class CloudResource:
     async def _ask(self, operation: str, request: Request, inputs: Properties, **more: str) -> dict[str, Any]:
         plain = wire.plain(inputs)
         return await self._rehearsal.ask(operation, type=request.urn.type, urn=request.urn.text, inputs=plain, **more)
-
-
-class ImageResource(CloudResource):
-    """An image that is built: here only its digest is computed, from what would be built."""
-
-    async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
-        changes = differences(wire.plain(olds), wire.plain(news))
-        if not changes and state.get("contextHash") != _context(cast("dict[str, Any]", wire.plain(news))):
-            return Difference(changes={"contextHash": "update"}, of_outputs=True)
-        return Difference(changes=changes)
-
-    async def create(self, request: Request, news: Properties) -> State:
-        if request.preview:
-            return State(id="", outputs=news)
-        await self._rehearsal.ask("ping", type=request.urn.type, urn=request.urn.text)
-        inputs = cast("dict[str, Any]", wire.plain(news))
-        return State(id=f"{request.urn.name}-image", outputs={**news, **image(inputs, _context(inputs))})
-
-    async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
-        return State(id=id, outputs=state, inputs=inputs)
-
-    async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:
-        return await self.create(request, news)
-
-    async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
-        await self._rehearsal.ask("ping", type=request.urn.type, urn=request.urn.text)
-
-
-def _context(inputs: dict[str, Any]) -> str:
-    """A digest of the build context and the Dockerfile. Raises InputError when one of them is missing."""
-    dockerfile = Path(str((inputs.get("dockerfile") or {}).get("location") or "Dockerfile"))
-    context = Path(str((inputs.get("context") or {}).get("location") or "."))
-    if not dockerfile.is_file():
-        raise InputError(Problem(f"failed to read dockerfile: open {dockerfile}: no such file or directory"))
-    if not context.is_dir():
-        raise InputError(Problem(f"unable to prepare context: path {str(context)!r} not found"))
-    return sources.digest(context)[7:39] + sources.digest(dockerfile)[7:39]
 
 
 class _All(dict[str, Resource]):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from xmgen.rehearsal.cloud import arguments, kinds, refusals
 from xmgen.rehearsal.cloud.dials import Dials, LostResponse
@@ -182,11 +180,3 @@ def _complete(request: Properties) -> Properties:
         "project": request["project"],
         **{key: value for key, value in request["inputs"].items() if value is not None},
     }
-
-
-def image(inputs: Properties, context: str) -> dict[str, Any]:
-    """What building and pushing an image gives. context: a digest of what is built."""
-    content = hashlib.sha256(repr((context, sorted(inputs.get("platforms") or []))).encode()).hexdigest()
-    tags: list[str] = inputs.get("tags") or []
-    digest = f"sha256:{content}"
-    return {"digest": digest, "contextHash": context, "ref": f"{tags[0]}@{digest}" if tags else digest}
