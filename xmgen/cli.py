@@ -71,11 +71,15 @@ flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED)
 target_argument = click.argument("target", metavar="STACK|SOURCE")
 
 
+settings_option = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Configuration of the stack."
+)
+
+
 def setting_options(command: Command) -> Command:
     """Options that become configuration of the stack, which Pulumi keeps in its settings."""
     runner = click.option("--runner", type=click.Choice(["process", "container", "auto"]), help="Where local jobs run.")
-    settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Configuration of the stack.")
-    return runner(settings(command))
+    return runner(settings_option(command))
 
 
 parallel_option = click.option("--parallel", type=click.IntRange(min=1), help="Resources that are worked on at a time.")
@@ -341,7 +345,7 @@ def cluster() -> None:
 @click.argument("name")
 @click.option("--location", help="Zone or region (default: the stack's configuration).")
 @click.option("--pool", "pools", multiple=True, metavar="t4=1,jobs=8", help="Machines that it offers; repeatable.")
-@setting_options
+@settings_option
 @parallel_option
 @yes_option
 @json_option

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from xmgen import lock, names
-from xmgen.commands import operate, output
+from xmgen import names
+from xmgen.commands import operate, output, target
 from xmgen.engine import session
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
@@ -43,10 +43,10 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
 
 def delete(project: Project, name: str, *, options: operate.Options) -> int:
     """Destroys the stack, unless it is that of an experiment: a name mistaken here would cost its results."""
-    if name in project.stacks() and lock.read(project.lock(name), name).pools is None:
-        raise InputError(
-            Problem(f"the stack {name!r} is an experiment's, not a cluster's", hint=f"`xmgen destroy {name}` removes it")
-        )
+    compiled = target.recorded(project, name)
+    if compiled is not None and compiled.pools is None:
+        hint = f"`xmgen destroy {name}` removes it"
+        raise InputError(Problem(f"the stack {name!r} is an experiment's, not a cluster's", hint=hint))
     return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=options)
 
 

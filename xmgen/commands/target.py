@@ -64,15 +64,15 @@ def write(
     cluster: what the command line chose; else what it chose when this source was last compiled into this stack.
     """
     name = stack_of(project, source, stack)
-    recorded = _recorded(project, name)
-    same = recorded is not None and (project.root / recorded.source).resolve() == source.resolve()
-    before = chosen(recorded) if recorded is not None and same else None
+    earlier = recorded(project, name)
+    same = earlier is not None and (project.root / earlier.source).resolve() == source.resolve()
+    before = chosen(earlier) if earlier is not None and same else None
     plan, files = compiled(project, source, name, flags, cluster or before)
-    if recorded is not None and not same and stack is None and (project.root / recorded.source).is_file():
+    if earlier is not None and not same and stack is None and (project.root / earlier.source).is_file():
         # Two files of one name: the trials of the one would replace those of the other.
         raise InputError(
             Problem(
-                f"the stack {name!r} is that of {recorded.source}",
+                f"the stack {name!r} is that of {earlier.source}",
                 where=str(source),
                 hint=f"name another with --stack, or say `--stack {name}` to replace it",
             )
@@ -80,7 +80,7 @@ def write(
     return plan, stacks.write(project.root, name, files)
 
 
-def _recorded(project: Project, stack: str) -> Experiment | None:
+def recorded(project: Project, stack: str) -> Experiment | None:
     """What the stack was compiled from the last time; None when it was not, or by another version of xmgen."""
     try:
         return lock.read(project.lock(stack), stack)
