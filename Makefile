@@ -88,3 +88,6 @@ $(GCP_SDK): tools/gcp_sdk.txt | .venv/bin/python
 
 .tools/docker/base.tar: tools/docker_base.sh
 	@tools/docker_base.sh
+
+.tools/docker/docker-registry: tools/docker_registry.sh
+	@tools/docker_registry.sh

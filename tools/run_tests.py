@@ -69,10 +69,10 @@ def main() -> int:
 
 
 def start_setup() -> subprocess.Popen[bytes]:
-    """Get Pulumi, for a daemon of our own the Docker tests' base image, and an API server; in the background."""
+    """Get Pulumi, for a daemon of our own what the Docker tests need, and an API server; in the background."""
     targets = ["pulumi"]
     if private_daemon_possible():
-        targets.append(".tools/docker/base.tar")
+        targets += [".tools/docker/base.tar", ".tools/docker/docker-registry"]
     # Where there is no Go, those tests take what is on PATH.
     if shutil.which("go"):
         targets += [".tools/bin/etcd", ".tools/bin/kube-apiserver"]

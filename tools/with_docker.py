@@ -6,15 +6,18 @@ As root, `dockerd` runs in namespaces made for it: its bridges, firewall rules, 
 the rest of the machine, a daemon already there is not disturbed, and the kernel removes them all when the command has
 ended, however it ended. The command runs inside too, so that ports published by containers answer on its 127.0.0.1; it
 has no other network. Its environment gets DOCKER_HOST. The base image of the tests, `xmgen-test-base:latest`, comes
-from `.tools/docker/base.tar`, which is made first if need be (docker_base.sh).
+from `.tools/docker/base.tar`, which is made first if need be (docker_base.sh). Beside the daemon, an empty image
+registry (docker_registry.sh) listens on 127.0.0.1; XMGEN_TEST_REGISTRY says where.
 
-As another user the command gets the daemon that the machine has, or none: the tests then skip themselves.
+As another user the command gets the daemon that the machine has, or none, and no registry: the tests then skip
+themselves.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -36,6 +39,9 @@ BASE_IMAGE = "xmgen-test-base"
 BASE_OF_BASE = "python:3.12-slim"
 """What stands in for it with a daemon that is not ours: debootstrap needs root."""
 
+REGISTRY = "127.0.0.1:5000"
+"""Free in a network of our own, and below the ports that are given to whoever asks for any."""
+
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
 
 SECONDS_TO_START = 60
@@ -47,7 +53,8 @@ def main(command: list[str]) -> NoReturn:
         sys.exit(inside(command[1:]))
     if private_daemon_possible():
         # Here, as there is no network inside.
-        make = ["make", "--silent", "--no-print-directory", "-C", str(ROOT), ".tools/docker/base.tar"]
+        needed = (".tools/docker/base.tar", ".tools/docker/docker-registry")
+        make = ["make", "--silent", "--no-print-directory", "-C", str(ROOT), *needed]
         if subprocess.run(make, env={**os.environ, "MAKEFLAGS": ""}).returncode != 0:
             sys.exit(1)
         command = [*NAMESPACES, sys.executable, __file__, "--inside", *command]
@@ -80,7 +87,7 @@ def inside(command: list[str]) -> int:
     # The path of a socket may have about a hundred characters: the project's folder may be too deep.
     with data_folder() as data, tempfile.TemporaryDirectory(prefix="xmgen-docker-") as run:
         host = f"unix://{run}/docker.sock"
-        options = ["--data-root", str(data), "--exec-root", f"{run}/exec", "--pidfile", f"{run}/dockerd.pid"]
+        options = ["--data-root", f"{data}/docker", "--exec-root", f"{run}/exec", "--pidfile", f"{run}/dockerd.pid"]
         with (FOLDER / "dockerd.log").open("wb") as log:
             # A session of its own: Ctrl-C is for the command, and the daemon is stopped when that has ended.
             daemon = subprocess.Popen(
@@ -90,11 +97,30 @@ def inside(command: list[str]) -> int:
                 stderr=log,
                 start_new_session=True,
             )
+        registry = start_registry(data / "registry")
         try:
             load_base_image(host, daemon)
             return wait_for(subprocess.Popen(command, env=command_environment(host)))
         finally:
             stop(daemon)
+            stop(registry)
+
+
+def start_registry(folder: Path) -> subprocess.Popen[bytes]:
+    """With its images in the folder. Nobody waits for it: it is up long before the first image is built."""
+    folder.mkdir()
+    config = folder / "config.json"
+    storage = {"filesystem": {"rootdirectory": str(folder)}}
+    # JSON is YAML.
+    config.write_text(json.dumps({"version": "0.1", "storage": storage, "http": {"addr": REGISTRY}}))
+    with (FOLDER / "registry.log").open("wb") as log:
+        return subprocess.Popen(
+            [FOLDER / "docker-registry", "serve", config],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 @contextlib.contextmanager
@@ -129,7 +155,10 @@ def locked(folder: Path, options: int = 0) -> Iterator[None]:
 def command_environment(host: str) -> dict[str, str]:
     """The user's own contexts and certificates are about another daemon."""
     others = ("DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
-    return {name: value for name, value in os.environ.items() if name not in others} | {"DOCKER_HOST": host}
+    return {name: value for name, value in os.environ.items() if name not in others} | {
+        "DOCKER_HOST": host,
+        "XMGEN_TEST_REGISTRY": REGISTRY,
+    }
 
 
 def load_base_image(host: str, daemon: subprocess.Popen[bytes]) -> None:
@@ -166,12 +195,12 @@ def exit_code(returncode: int) -> int:
     return 128 - returncode if returncode < 0 else returncode
 
 
-def stop(daemon: subprocess.Popen[bytes]) -> None:
-    daemon.terminate()
+def stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
     try:
-        daemon.wait(SECONDS_TO_STOP)
+        server.wait(SECONDS_TO_STOP)
     except subprocess.TimeoutExpired:
-        daemon.kill()
+        server.kill()
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
