@@ -3,10 +3,11 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help quickstart test lint bench pulumi clean
+.PHONY: help quickstart test lint bench pulumi rehearsal clean
 
 BIN := .venv/bin
 KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
+REHEARSAL := .tools/bin/etcd .tools/bin/kwok $(KUBERNETES:%=.tools/bin/%) .tools/plugins/pulumi-resource-kubernetes
 GCP_SDK := .tools/gcp-sdk/.stamp
 UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
 AIPLATFORM := .tools/aiplatform/.google-cloud-aiplatform-2.7.0
@@ -31,11 +32,13 @@ lint: .venv/.test ## style and types
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 
-bench: .venv/.test pulumi ## run every script of benchmarks/
+bench: .venv/.test pulumi $(GCP_SDK) rehearsal ## run every script of benchmarks/
 	@code=0; for script in $$(grep -l __main__ benchmarks/*.py); do $(BIN)/python $$script || code=1; done; exit $$code
 
 pulumi: | .venv/bin/python ## make sure that there is a Pulumi CLI
 	@$(BIN)/python tools/get_pulumi.py
+
+rehearsal: $(REHEARSAL) ## build what a rehearsal runs beside Pulumi
 
 clean: ## remove what the targets above set up; results and state of stacks stay
 	rm -rf .venv .tools

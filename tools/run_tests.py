@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/run_tests.py
 
-Exit code 0 only when every step passed. In CI (environment variable CI) a skipped test is a failed one; see
-tests/conftest.py.
+The tools are built one stage after the other; the tests that need a stage begin when it is done. Exit code 0 only when
+every step passed. In CI (environment variable CI) a skipped test is a failed one; see tests/conftest.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -35,12 +37,52 @@ QUICK = {
     # Slower: the SDKs of Google Cloud are large.
     "programs on Google Cloud": [*PYTEST, "-m", "gcp and not engine and not rehearsal"],
 }
-SLOW = {
-    "engine tests": [*PYTEST, "-m", "engine and not docker"],
-    "kubernetes tests": [*PYTEST, "-m", "kubernetes"],
-    "docker tests": [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"],
-}
-REHEARSAL = [*PYTEST, "-m", "rehearsal"]
+
+
+DOCKER_BASE = ".tools/docker/base.tar"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tools, and the tests that need them and those of the stages before.
+
+    targets: make's. go: whether they are programs that Go builds; where there is no Go, those on PATH are taken.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    tests: dict[str, list[str]]
+    go: bool = False
+
+
+STAGES = (
+    Stage(
+        "Pulumi, Docker",
+        ("pulumi", DOCKER_BASE),
+        {
+            "engine tests": [*PYTEST, "-m", "engine and not docker"],
+            "docker tests": [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"],
+        },
+    ),
+    Stage(
+        "API server",
+        (".tools/bin/etcd", ".tools/bin/kube-apiserver"),
+        {"kubernetes tests": [*PYTEST, "-m", "kubernetes"]},
+        go=True,
+    ),
+    # Last: its programs take longest to build, and its tests longest to run.
+    Stage(
+        "rehearsal",
+        (
+            ".tools/bin/kwok",
+            ".tools/bin/kube-scheduler",
+            ".tools/bin/kube-controller-manager",
+            ".tools/plugins/pulumi-resource-kubernetes",
+        ),
+        {"rehearsal tests": [*PYTEST, "-m", "rehearsal"]},
+        go=True,
+    ),
+)
 
 
 @dataclass
@@ -51,76 +93,103 @@ class Step:
 
 
 def main() -> int:
-    started = time.monotonic()
-    setup = start_setup()
+    setup = SetUp(STAGES)
+    setup.start()
     try:
         steps = [run(name, command) for name, command in QUICK.items()]
         if all(step.passed for step in steps):
-            steps.append(finish(setup, started))
-            if steps[-1].passed:
-                rehearsal = {"rehearsal tests": REHEARSAL} if rehearsal_possible() else {}
-                steps += [run(name, command) for name, command in {**SLOW, **rehearsal}.items()]
+            for stage in STAGES:
+                steps.append(setup.finish(stage))
+                # Those that follow need it, too.
+                if not steps[-1].passed:
+                    break
+                steps += [run(name, command) for name, command in stage.tests.items()]
     finally:
-        end(setup)
+        setup.end()
     print("\n==> Summary")
     for step in steps:
         print(f"{'passed' if step.passed else 'FAILED'}  {step.seconds:6.0f} s  {step.name}")
     return 0 if all(step.passed for step in steps) else 1
 
 
-def start_setup() -> subprocess.Popen[bytes]:
-    """Get Pulumi, for a daemon of our own what the Docker tests need, and an API server; in the background."""
-    targets = ["pulumi"]
-    if private_daemon_possible():
-        targets += [".tools/docker/base.tar", ".tools/docker/docker-registry"]
-    # Where there is no Go, those tests take what is on PATH.
-    if shutil.which("go"):
-        targets += [".tools/bin/etcd", ".tools/bin/kube-apiserver"]
-    SETUP_LOG.parent.mkdir(exist_ok=True)
-    # Behind the quick tests: their failures are to show early.
-    command = ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]
-    with SETUP_LOG.open("wb") as log:
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "MAKEFLAGS": ""},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            # A group that can be ended as a whole, compilers included.
-            start_new_session=True,
-        )
+class SetUp:
+    """Makes the tools of the stages in the background, one after the other: two linkers at once need much memory."""
 
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = stages
+        self._started = time.monotonic()
+        self._results: dict[str, Step] = {}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        SETUP_LOG.parent.mkdir(exist_ok=True)
+        self._log = SETUP_LOG.open("wb")
+        self._shown = SETUP_LOG.open(encoding="utf-8", errors="replace")
 
-def rehearsal_possible() -> bool:
-    """Whether the programs of a rehearsal are there, which take long to build and which nothing else needs."""
-    names = ("kube-controller-manager", "kube-scheduler", "kwok")
-    path = f"{ROOT / '.tools' / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    provider = ROOT / ".tools" / "plugins" / "pulumi-resource-kubernetes"
-    return provider.exists() and all(shutil.which(name, path=path) for name in names)
+    def start(self) -> None:
+        self._thread.start()
 
-
-def finish(setup: subprocess.Popen[bytes], started: float) -> Step:
-    """Show what the set-up has said so far, and go on until it ends."""
-    print("\n==> set-up, in the background since the start", flush=True)
-    with SETUP_LOG.open(encoding="utf-8", errors="replace") as log:
+    def finish(self, stage: Stage) -> Step:
+        """Show what the set-up has said so far, and go on until this stage is done."""
+        print(f"\n==> set-up, in the background since the start: {stage.name}", flush=True)
         while True:
-            ended = setup.poll() is not None
-            print(log.read(), end="", flush=True)
-            if ended:
-                return Step("set-up", setup.returncode == 0, time.monotonic() - started)
+            running = self._thread.is_alive()
+            result = self._results.get(stage.name)
+            print(self._shown.read(), end="", flush=True)
+            if result is not None:
+                return result
+            if not running:
+                # It could not even begin.
+                return self._step(stage, passed=False)
             time.sleep(0.5)
 
+    def end(self) -> None:
+        """Stop what is still at work, compilers and all."""
+        with self._lock:
+            self._ended = True
+            process = self._process
+        if process is not None and process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            # Whatever of its group takes no notice.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self._thread.join()
+        self._log.close()
+        self._shown.close()
 
-def end(setup: subprocess.Popen[bytes]) -> None:
-    """Stop the set-up, compilers and all, if it is still at work."""
-    if setup.poll() is None:
-        os.killpg(setup.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            setup.wait(10)
-        # Whatever of its group takes no notice.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(setup.pid, signal.SIGKILL)
+    def _run(self) -> None:
+        for stage in self._stages:
+            with self._lock:
+                if self._ended:
+                    return
+                self._process = subprocess.Popen(
+                    setup_command(stage),
+                    cwd=ROOT,
+                    env={**os.environ, "MAKEFLAGS": ""},
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log,
+                    stderr=subprocess.STDOUT,
+                    # A group that can be ended as a whole, compilers included.
+                    start_new_session=True,
+                )
+            self._results[stage.name] = self._step(stage, passed=self._process.wait() == 0)
+
+    def _step(self, stage: Stage, *, passed: bool) -> Step:
+        return Step(f"set-up: {stage.name}", passed, time.monotonic() - self._started)
+
+
+def setup_command(stage: Stage) -> list[str]:
+    if stage.go and shutil.which("go") is None:
+        names = ", ".join(Path(target).name for target in stage.targets)
+        text = f"  there is no Go to build {names}: those on PATH are used, and tests that lack one are skipped"
+        return ["echo", text]
+    # Without a daemon of our own the Docker tests take another image.
+    targets = [target for target in stage.targets if target != DOCKER_BASE or private_daemon_possible()]
+    # Behind the tests: their failures are to show early.
+    return ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]
 
 
 def run(name: str, command: list[str]) -> Step:

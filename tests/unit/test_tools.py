@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from xmgen.rehearsal.cluster import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
@@ -144,50 +147,78 @@ PASS = [sys.executable, "-c", ""]
 FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
 
 
+ALL = ["lint", "unit tests", "set-up: Pulumi", "engine tests", "docker tests", "set-up: rehearsal", "rehearsal tests"]
+
+
 @pytest.mark.parametrize(
-    ("results", "setup", "ran", "exit_code"),
+    ("failing", "ran"),
     [
-        pytest.param(
-            {},
-            PASS,
-            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
-            0,
-            id="all pass",
-        ),
-        pytest.param({"lint": FAIL}, PASS, ["lint", "unit tests"], 1, id="a quick one fails"),
-        pytest.param({}, FAIL, ["lint", "unit tests", "set-up"], 1, id="the set-up fails"),
-        pytest.param(
-            {"engine tests": FAIL},
-            PASS,
-            ["lint", "unit tests", "set-up", "engine tests", "docker tests"],
-            1,
-            id="a later one fails",
-        ),
+        pytest.param([], ALL, id="all pass"),
+        pytest.param(["lint"], ALL[:2], id="a quick one fails"),
+        pytest.param(["set-up: Pulumi"], ALL[:3], id="the set-up fails"),
+        pytest.param(["engine tests"], ALL, id="a later one fails"),
+        pytest.param(["docker tests", "set-up: rehearsal"], ALL[:6], id="the set-up fails later"),
     ],
 )
 def test_the_test_run_stops_early_and_tells_every_failure(
-    results: dict[str, list[str]],
-    setup: list[str],
+    failing: list[str],
     ran: list[str],
-    exit_code: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run_tests = module("run_tests", monkeypatch)
-    (tmp_path / "setup.log").touch()
-    monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
-    monkeypatch.setattr(run_tests, "start_setup", lambda: subprocess.Popen(setup, start_new_session=True))
-    monkeypatch.setattr(run_tests, "QUICK", {name: results.get(name, PASS) for name in ("lint", "unit tests")})
-    slow = ("engine tests", "docker tests")
-    monkeypatch.setattr(run_tests, "SLOW", {name: results.get(name, PASS) for name in slow})
-    monkeypatch.setattr(run_tests, "rehearsal_possible", lambda: False)
-    assert run_tests.main() == exit_code
-    summary = capsys.readouterr().out.split("==> Summary\n")[1].splitlines()
-    failed = {*results, *(["set-up"] if setup == FAIL else [])}
-    assert [(line.split()[0], line.split(" s  ")[1]) for line in summary] == [
-        ("FAILED" if name in failed else "passed", name) for name in ran
+
+    def commands(*names: str) -> dict[str, list[str]]:
+        return {name: FAIL if name in failing else PASS for name in names}
+
+    stages = (
+        run_tests.Stage("Pulumi", (), commands("engine tests", "docker tests")),
+        run_tests.Stage("rehearsal", (), commands("rehearsal tests")),
+    )
+    monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "tools" / "setup.log")
+    monkeypatch.setattr(run_tests, "STAGES", stages)
+    monkeypatch.setattr(run_tests, "QUICK", commands("lint", "unit tests"))
+    talking = "print('hello from', {!r}); raise SystemExit({})"
+    monkeypatch.setattr(
+        run_tests,
+        "setup_command",
+        lambda stage: [sys.executable, "-c", talking.format(stage.name, int(f"set-up: {stage.name}" in failing))],
+    )
+    assert run_tests.main() == (1 if failing else 0)
+    said, summary = capsys.readouterr().out.split("==> Summary\n")
+    assert [(line.split()[0], line.split(" s  ")[1]) for line in summary.splitlines()] == [
+        ("FAILED" if name in failing else "passed", name) for name in ran
     ]
+    for name in ran:
+        assert name.replace("set-up: ", "hello from ") in said
+
+
+def test_the_set_up_stops_with_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tests = module("run_tests", monkeypatch)
+    monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
+    marker = tmp_path / "second"
+    endless = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(1000)"]
+    second = [sys.executable, "-c", f"open({str(marker)!r}, 'w')"]
+    stages = [run_tests.Stage("first", (), {}), run_tests.Stage("second", (), {})]
+    monkeypatch.setattr(run_tests, "setup_command", lambda stage: endless if stage.name == "first" else second)
+    setup = run_tests.SetUp(stages)
+    setup.start()
+    while "begun" not in (tmp_path / "setup.log").read_text():
+        time.sleep(0.01)
+    setup.end()
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("go", [True, False])
+def test_all_that_a_rehearsal_runs_is_built_for_its_tests(go: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is not possible it is said, and the tests say what they lack; in CI that is a failure."""
+    run_tests = module("run_tests", monkeypatch)
+    monkeypatch.setattr(run_tests.shutil, "which", lambda name: "/bin/go" if go else None)
+    commands = [run_tests.setup_command(stage) for stage in run_tests.STAGES if stage.go]
+    assert {command[0] for command in commands} == ({"nice"} if go else {"echo"})
+    words = " ".join(" ".join(command) for command in commands).replace(",", " ").replace(":", " ")
+    assert {*PROGRAMS, "pulumi-resource-kubernetes"} <= {word.rsplit("/", 1)[-1] for word in words.split()}
 
 
 @pytest.mark.parametrize(
