@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xmgen import manifests, names, program_gke, summary
 from xmgen.executors import vertex
 from xmgen.executors.kubernetes import OUTPUT_BUCKET
 from xmgen.generated import python
-from xmgen.plan import Plan, header
+from xmgen.plan import Manifest, Plan, header
 
 JOBS = "manifests/vertex/jobs.yaml"
 
@@ -50,8 +52,11 @@ def _jobs(plan: Plan) -> str:
         header=header(experiment),
         name=experiment.stack,
         images=bool(plan.images),
+        bucket=names.output_bucket(experiment.stack),
         jobs_account=names.service_account(experiment.stack, "jobs"),
         account=has_account(plan),
+        reports=reports(plan),
+        others=other_buckets(plan),
         tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
         references=references,
         output_token=OUTPUT_BUCKET,
@@ -62,5 +67,25 @@ def _jobs(plan: Plan) -> str:
 
 def has_account(plan: Plan) -> bool:
     """Whether a job acts as an account of the stack."""
-    specs = [manifest["jobSpec"] for unit in plan.units for manifest in unit.manifests]
-    return any(isinstance(spec, dict) and spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT for spec in specs)
+    return bool(_specs(plan))
+
+
+def reports(plan: Plan) -> bool:
+    """Whether such a job writes to a TensorBoard, which takes a role in the project."""
+    return any("tensorboard" in spec for spec in _specs(plan))
+
+
+def other_buckets(plan: Plan) -> list[tuple[str, str]]:
+    """Logical names of rights, and the buckets beside the stack's own that such jobs write to, tokens and all."""
+    tokens = {OUTPUT_BUCKET, *(each.token for each in plan.experiment.references if each.kind == "bucket")}
+    folders = [cast("dict[str, str]", spec["baseOutputDirectory"])["outputUriPrefix"] for spec in _specs(plan)]
+    buckets = dict.fromkeys(folder.removeprefix("gs://").partition("/")[0] for folder in folders)
+    found = [bucket for bucket in buckets if bucket not in tokens]
+    logical = names.unique(f"bucket-{names.slug(bucket) or names.short_hash(bucket)}" for bucket in found)
+    return list(zip(logical, found, strict=True))
+
+
+def _specs(plan: Plan) -> list[Manifest]:
+    """Of the jobs that act as the stack's account."""
+    specs = [cast("Manifest", manifest["jobSpec"]) for unit in plan.units for manifest in unit.manifests]
+    return [spec for spec in specs if spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT]

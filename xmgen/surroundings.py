@@ -58,11 +58,13 @@ def _of_jobs(plan: Plan) -> Iterator[Surrounding]:
 
 
 def _of_managed_jobs(plan: Plan) -> Iterator[Surrounding]:
-    yield Surrounding("bucket of outputs, which outlives the stack; unless the configuration names one", "output")
+    stack = plan.experiment.stack
+    what = "bucket of outputs, which outlives the stack; unless the configuration names one"
+    yield Surrounding(what, names.output_bucket(stack))
     yield from _boards(plan)
     if program_vertex.has_account(plan):
-        rights = ("roles/storage.objectUser", "roles/aiplatform.user")
-        yield Surrounding("account of the jobs", names.service_account(plan.experiment.stack, "jobs"), rights)
+        rights = ("roles/storage.objectUser", *(("roles/aiplatform.user",) if program_vertex.reports(plan) else ()))
+        yield Surrounding("account of the jobs", names.service_account(stack, "jobs"), rights)
 
 
 def _boards(plan: Plan) -> Iterator[Surrounding]:

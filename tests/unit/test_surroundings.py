@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 NETWORK = "network, subnetwork and Cloud NAT, unless the configuration names a subnetwork"
 
+MANAGED = "bucket of outputs, which outlives the stack; unless the configuration names one"
+
 
 @pytest.mark.parametrize(
     ("stack", "expected"),
@@ -40,13 +42,19 @@ NETWORK = "network, subnetwork and Cloud NAT, unless the configuration names a s
             "vertex",
             [
                 Surrounding("repository of images", "vertex"),
-                Surrounding(
-                    "bucket of outputs, which outlives the stack; unless the configuration names one", "output"
-                ),
+                Surrounding(MANAGED, "vertex-output"),
                 Surrounding("TensorBoard", "spirals"),
                 Surrounding(
                     "account of the jobs", "vertex-jobs", ("roles/storage.objectUser", "roles/aiplatform.user")
                 ),
+            ],
+        ),
+        (
+            "vertex-group",
+            [
+                Surrounding("repository of images", "vertex-group"),
+                Surrounding(MANAGED, "vertex-group-output"),
+                Surrounding("account of the jobs", "vertex-group-jobs", ("roles/storage.objectUser",)),
             ],
         ),
     ],

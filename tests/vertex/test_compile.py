@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests import gcp_programs, programs
 from tests.builders import python_container
-from tests.gcp_programs import Play
+from tests.gcp_programs import Play, Program
 from tests.vectors import xmanager
 from tests.vectors.invocation import invocation
 from tests.vertex import protos
@@ -35,6 +35,7 @@ from xmgen.experiment import (
     Container,
     Dockerfile,
     Experiment,
+    Job,
     Local,
     Reference,
     ShellSafeArg,
@@ -42,6 +43,7 @@ from xmgen.experiment import (
 )
 from xmgen.provider.custom_job import CustomJobResource
 from xmgen.provider.settings import Settings
+from xmgen.xm_contrib.cloud import auth
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(path.parents[2].name for path in ROOT.glob("stacks/*/manifests/vertex/jobs.yaml"))
@@ -538,6 +540,26 @@ def test_the_examples_run_here_as_well(tmp_path: Path) -> None:
 # The program
 
 
+def written_elsewhere() -> list[Job]:
+    """Jobs with folders in buckets that are not the stack's."""
+    folders = ("ours/a", "gs://ours/b", f"{auth.PROJECT.token}-logs")
+    boards = [TensorboardCapability(name=BOARD.token, base_output_directory=folder) for folder in folders]
+    return [job(executor=vertex(on={"tensorboard": board})) for board in boards]
+
+
+def roles(played: Program) -> dict[str, tuple[str, str]]:
+    """Where the jobs' account has a role, and which, by the names of the resources."""
+    rights = ("gcp:storage/bucketIAMMember:BucketIAMMember", "gcp:projects/iAMMember:IAMMember")
+    found = [each for type in rights for each in played.of(type)]
+    assert {each.inputs["member"] for each in found} <= {f"serviceAccount:{each}" for each in emails(played)}
+    return {each.name: (each.inputs.get("bucket") or each.inputs["project"], each.inputs["role"]) for each in found}
+
+
+def emails(played: Program) -> list[str]:
+    accounts = played.of("gcp:serviceaccount/account:Account")
+    return [f"{each.inputs['accountId']}@acme.iam.gserviceaccount.com" for each in accounts]
+
+
 @pytest.mark.gcp
 def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     secret, config = Reference(kind="secret", name="wandbKey"), Reference(kind="config", name="nickname")
@@ -556,12 +578,14 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     for name, each in {
         "everything": compiled,
         "on-tpus": experiment(job(executor=vertex(Accelerator(type="tpu_v2", count=8)))),
+        "elsewhere": experiment(*written_elsewhere(), references=(BOARD, auth.PROJECT)),
     }.items():
         programs.write(tmp_path / name, program.render(planner.plan(each)))
         folders[name] = tmp_path / name
     settings = {"experiments:nickname": "$(ada)", "experiments:wandbKey": "k$$y"}
     plays = {name: Play(folder, settings) for name, folder in folders.items()}
     plays["given"] = Play(folders["vertex"], {"experiments:bucket": "ours", "gcp:region": "asia-east1"})
+    plays["elsewhere, given"] = Play(folders["elsewhere"], {"experiments:bucket": "ours"})
     played = gcp_programs.run(plays)
     assert {name: each.error for name, each in played.items() if each.error} == {}
     assert [problem for each in played.values() for resource in each.resources for problem in resource.problems] == []
@@ -571,7 +595,7 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     assert image.inputs["tags"][1] == "gcr.io/acme/trainer:latest"
     assert played["everything"].of("gcp:artifactregistry/repository:Repository") == []
     train, second = played["everything"].of("xmgen:vertex:CustomJob")
-    output = "output-1234/sweep"
+    output = "sweep-output-1234/sweep"
     [pool] = train.inputs["jobSpec"]["workerPoolSpecs"]
     # Tokens that the experiment did not make are the user's own text.
     assert pool["containerSpec"]["args"] == ["--name=$(ada)", "<xmgen:config:owner>"]
@@ -591,9 +615,29 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     assert second.inputs["after"] == {train.name: f"{train.name}-real"}
     assert "wait" not in second.inputs
     assert second.inputs["jobSpec"]["tensorboard"] == "projects/1/locations/us-east1/tensorboards/runs"
-    assert second.inputs["jobSpec"]["baseOutputDirectory"] == {"outputUriPrefix": "gs://output-1234/logs"}
+    assert second.inputs["jobSpec"]["baseOutputDirectory"] == {"outputUriPrefix": "gs://sweep-output-1234/logs"}
     email = "sweep-jobs@acme.iam.gserviceaccount.com"
     assert second.inputs["jobSpec"]["serviceAccount"] == email
+
+    assert roles(played["everything"]) == {
+        "output": ("sweep-output-1234", "roles/storage.objectUser"),
+        "tensorboard": ("acme", "roles/aiplatform.user"),
+    }
+    # A job that writes to no TensorBoard has nothing to do with the project.
+    assert roles(played["vertex-group"]) == {"output": ("vertex-group-output-1234", "roles/storage.objectUser")}
+    # Jobs on TPUs act as Vertex AI's own account.
+    assert roles(played["on-tpus"]) == {}
+    assert roles(played["elsewhere"]) == {
+        "output": ("sweep-output-1234", "roles/storage.objectUser"),
+        "tensorboard": ("acme", "roles/aiplatform.user"),
+        "bucket-ours": ("ours", "roles/storage.objectUser"),
+        "bucket-xmgen-config-gcp-project-logs": ("acme-logs", "roles/storage.objectUser"),
+    }
+    assert roles(played["elsewhere, given"]) == {
+        "output": ("ours", "roles/storage.objectUser"),
+        "tensorboard": ("acme", "roles/aiplatform.user"),
+        "bucket-xmgen-config-gcp-project-logs": ("acme-logs", "roles/storage.objectUser"),
+    }
 
     assert played["on-tpus"].of("gcp:serviceaccount/account:Account") == []
     assert played["given"].of("gcp:storage/bucket:Bucket") == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from xmgen.commands import output, target
+from xmgen.commands import bucket, output, target
 from xmgen.commands.progress import display, result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import events, session, trials
@@ -58,6 +58,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     plan = target.plan_of(project, name, stack, flags)
     stack = plan.experiment.stack
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
+    bucket.refuse_undecided(project, plan, options.settings)
     work = session.begin(project, stack)
     count = len(plan.units)
     if not _confirmed(f"Run {count} work unit{'' if count == 1 else 's'} of {stack}?", options):
@@ -82,6 +83,7 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     plan = target.plan_of(project, name, stack, flags)
     stack = plan.experiment.stack
     arguments = ["preview", "--stack", stack, *options.arguments()]
+    bucket.refuse_undecided(project, plan, options.settings)
     work = session.begin(project, stack)
     work.create_stack()
     progress = events.progress(trials.rows(plan), trials.jobs(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NoReturn
 
 from xmgen import recording
@@ -18,7 +19,13 @@ class Client:
 
     def __init__(self, project: str | None = None, location: str = _DEFAULT_LOCATION) -> None:
         self.location = location
-        self.project = project or auth.get_project_name()
+        if project:
+            self.project = project
+
+    @functools.cached_property
+    def project(self) -> str:
+        """The stack refers to its project only where a script asks for it."""
+        return auth.get_project_name()
 
     @property
     def parent(self) -> str:

@@ -1,0 +1,39 @@
+"""Where the jobs of a stack on Vertex AI write: the stack's configuration says it, on whatever machine `up` runs.
+
+XManager takes $GOOGLE_CLOUD_BUCKET_NAME. A bucket is part of every job, so another machine's environment would replace
+them all: what the variable says is decided once, and kept with the stack.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from xmgen.engine import backend
+from xmgen.errors import InputError, Problem
+from xmgen.plan import Plan
+from xmgen.project import Project
+
+VARIABLE = "GOOGLE_CLOUD_BUCKET_NAME"
+KEY = "bucket"
+
+
+def refuse_undecided(project: Project, plan: Plan, settings: Sequence[str]) -> None:
+    """Raise InputError where the environment names a bucket and the stack's configuration does not say whether its jobs
+    write there. settings: of the command line, `key=value`.
+    """
+    named = os.environ.get(VARIABLE, "")
+    if plan.vertex is None or not named:
+        return
+    stack = plan.experiment.stack
+    kept: dict[str, Any] = backend.read_settings(project.settings(stack)).get("config") or {}
+    keys = {KEY, f"{project.name}:{KEY}"}
+    if keys & kept.keys() or keys & {setting.partition("=")[0] for setting in settings}:
+        return
+    raise InputError(
+        Problem(
+            f"${VARIABLE} is {named!r}, but the configuration of {stack} does not say where its jobs write",
+            hint=f"once: `--set {KEY}={named}` for that bucket, `--set {KEY}=` for one of the stack's own",
+        )
+    )
