@@ -1,5 +1,5 @@
-"""A project whose stacks run on Vertex AI, through the real engine: the JobService of this machine answers for the jobs,
-a rehearsal's simulated cloud and its stand-in for the builder of images for everything else that a stack declares.
+"""A project whose stacks run on Vertex AI, through the real engine: the JobService of this machine answers for the
+jobs, a rehearsal's simulated cloud and its stand-in for the builder of images for everything else that a stack has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 from tests.engine.harness import Outcome, Project, environment
 from tests.gcp_programs import SDK
 from tests.vertex.job_service import TOKEN, JobService
-from xmgen import init
+from xmgen import compiler, init, names
 from xmgen.project import Project as Folder
 from xmgen.rehearsal import home, leftovers
 from xmgen.rehearsal.cloud.cloud import Cloud
@@ -28,6 +28,7 @@ from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, TENSORBOARD, Endpoint
 from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
 from xmgen.rehearsal.cloud.store import Store
 from xmgen.resource_types import CUSTOM_JOB, IMAGE
+from xmgen.stack import write
 
 CONFIG = {"gcp:project": "acme", "experiments:owner": "ada", "xmgen:vertexPollSeconds": "0.05"}
 
@@ -42,9 +43,18 @@ class Google(Project):
         shutil.copytree(ROOT / "examples", self.root / "examples", dirs_exist_ok=True)
         shutil.copytree(ROOT / "stacks" / stack, self.root / "stacks" / stack)
 
+    def compiles(self, launcher: Path, *flags: str) -> str:
+        """The stack of a launch script, whose folder is copied. Returns its name."""
+        folder = self.root / "examples" / launcher.parent.name
+        shutil.copytree(launcher.parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        stack = names.stack_name(folder.name)
+        _, files = compiler.compile_source(folder / launcher.name, root=self.root, stack=stack, flags=flags)
+        write(self.root, stack, files)
+        return stack
+
     def operate(self, operation: str, stack: str, *arguments: str) -> Outcome:
         outcome = self.pulumi(operation, "--yes", "--skip-preview", "--stack", stack, *arguments)
-        assert "Traceback" not in outcome.output
+        assert "Traceback" not in outcome.output, outcome.output
         return outcome
 
     def create_stack(self, stack: str, **config: str) -> None:
@@ -69,7 +79,8 @@ class Google(Project):
         values = {"<xmgen:config:owner>": "ada", "<xmgen:config:gcp:project>": "acme"}
         for item in self.cloud.store.of(BUCKET):
             values |= dict.fromkeys(("<xmgen:bucket:output>", "<xmgen:bucket:staging>"), item.id)
-        values |= {"<xmgen:service-account:jobs>": str(a.outputs["email"]) for a in self.cloud.store.of(ACCOUNT)}
+        for account in self.cloud.store.of(ACCOUNT):
+            values["<xmgen:service-account:jobs>"] = str(account.outputs["email"])
         for board in self.cloud.store.of(TENSORBOARD):
             values[f"<xmgen:tensorboard:{board.inputs['displayName']}>"] = str(board.outputs["name"])
         for image in (each for each in self.resources(stack) if each["type"] == IMAGE):

@@ -1,20 +1,21 @@
-"""Whole stacks on Vertex AI through the real engine: everything they declare, created and removed."""
+"""Whole stacks on Vertex AI through the real engine: everything they declare, created as written, and removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.gcp_programs import SDK
 from tests.vertex import stacks
-from tests.vertex.stacks import Google
 from tests.vertex.job_service import JobService
+from tests.vertex.stacks import Google
 from xmgen.rehearsal.cloud.kinds import BUCKET, TENSORBOARD
 
 pytestmark = [pytest.mark.engine, pytest.mark.gcp]
 
+TESTS = Path(__file__).resolve().parents[1]
 SUCCESS = ("JOB_STATE_PENDING", "JOB_STATE_RUNNING", "JOB_STATE_SUCCEEDED")
 
 
@@ -25,35 +26,67 @@ def ours(tmp_path: Path, service: JobService, monkeypatch: pytest.MonkeyPatch) -
         yield project
 
 
-@pytest.mark.parametrize(
-    ("stack", "keeps"),
-    [("vertex", [BUCKET, TENSORBOARD]), ("vertex-group", []), ("caliban-mnist-vertex", [BUCKET])],
-)
-def test_a_committed_stack_is_created_as_written_unchanged_by_a_second_up_and_removed(
-    ours: Google, stack: str, keeps: list[str]
-) -> None:
-    ours.has(stack)
-    ours.create_stack(stack, deleteOutputs=str(not keeps).lower())
+def create(ours: Google, stack: str, **config: str) -> None:
+    ours.create_stack(stack, **config)
     ours.service.coming = SUCCESS
     outcome = ours.operate("up", stack)
     assert outcome.ok, outcome.output
     assert ours.submitted() == ours.expected(stack)
     assert set(ours.jobs(stack)) == set(ours.submitted())
-    created = ours.there()
 
+
+def remove(ours: Google, stack: str, keeps: Sequence[str] = ()) -> None:
+    """keeps: types of what stays in the cloud."""
+    outcome = ours.operate("destroy", stack)
+    assert outcome.ok, outcome.output
+    assert (ours.resources(stack), ours.there(), ours.service.jobs) == ([], list(keeps), {})
+
+
+def nothing_to_do(ours: Google, stack: str) -> None:
     ours.service.log.clear()
-    again = ours.operate("up", stack, "--expect-no-changes")
-    assert again.ok, again.output
+    outcome = ours.operate("up", stack, "--expect-no-changes")
+    assert outcome.ok, outcome.output
     assert ours.service.log == []
 
+
+@pytest.mark.parametrize(
+    ("stack", "keeps"),
+    [("vertex", [BUCKET, TENSORBOARD]), ("vertex-group", []), ("caliban-mnist-vertex", [BUCKET])],
+)
+def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
+    ours: Google, stack: str, keeps: list[str]
+) -> None:
+    ours.has(stack)
+    create(ours, stack, deleteOutputs=str(not keeps).lower())
+    nothing_to_do(ours, stack)
+    created = ours.there()
     ours.service.become("JOB_STATE_SUCCEEDED")
     refreshed = ours.operate("refresh", stack)
     assert refreshed.ok, refreshed.output
     assert set(ours.jobs(stack).values()) == {"JOB_STATE_SUCCEEDED"}
-    again = ours.operate("up", stack, "--expect-no-changes")
-    assert again.ok, again.output
+    nothing_to_do(ours, stack)
     assert (ours.there(), len(ours.service.bodies)) == (created, len(ours.jobs(stack)))
+    remove(ours, stack, keeps)
 
-    destroyed = ours.operate("destroy", stack)
-    assert destroyed.ok, destroyed.output
-    assert (ours.resources(stack), ours.there(), ours.service.jobs) == ([], keeps, {})
+
+@pytest.mark.parametrize(
+    ("launcher", "flags"),
+    [
+        ("vertex/launchers/documented", []),
+        ("vertex/launchers/any_platform", ["--platform=gpu", "--cores=2"]),
+        ("vertex/launchers/any_platform", ["--platform=tpu", "--image=gcr.io/acme/trainer"]),
+        ("vertex/launchers/downloaded_config", []),
+        ("vertex/launchers/tpu_sweep", []),
+        ("launchers/examples/async_groups", ["--nodes=3"]),
+        ("launchers/examples/own_dockerfile", []),
+        ("launchers/examples/tensorboard_sweep", []),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_launch_scripts_of_the_kinds_that_xmanager_has(
+    ours: Google, monkeypatch: pytest.MonkeyPatch, launcher: str, flags: list[str]
+) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_BUCKET_NAME", "bkt")
+    stack = ours.compiles(TESTS / launcher / "launcher.py", *flags)
+    create(ours, stack, deleteOutputs="true")
+    remove(ours, stack)

@@ -146,7 +146,8 @@ def _pool_account(inputs: Properties, store: Store) -> Iterator[Refusal]:
 @_rule(BUCKET_MEMBER, "Cloud Storage REST API, buckets.setIamPolicy")
 def _member_bucket(inputs: Properties, store: Store) -> Iterator[Refusal]:
     name = str(inputs["bucket"])
-    if store.get(name) is None and any(item.id.startswith(name[:-8]) for item in store.of(BUCKET)):
+    # Others than the stack's own may exist; its own differ in what Pulumi appends to their names.
+    if store.get(name) is None and any(item.id[:-8] == name[:-8] for item in store.of(BUCKET)):
         yield Refusal(404, "The specified bucket does not exist")
 
 

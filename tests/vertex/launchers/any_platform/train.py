@@ -1,0 +1,1 @@
+"""What a job of the tests would run."""
