@@ -46,7 +46,9 @@ def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None =
     chosen = _Selection()
     placements = {key: chosen.placement(job, where[key]) for key, job in jobs.items()}
     demands, problems = _pool_requests(experiment)
-    problems += [placement for placement in placements.values() if isinstance(placement, Problem)]
+    # A sweep shares its executors: once is enough to say what is wrong with one.
+    first = {id(jobs[key].executor): placement for key, placement in reversed(placements.items())}
+    problems += [placement for placement in reversed(first.values()) if isinstance(placement, Problem)]
     if problems:
         return problems
     found = {key: placement for key, placement in placements.items() if isinstance(placement, Placement)}
@@ -114,7 +116,10 @@ def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]
     demands: list[Demand] = []
     problems: list[Problem] = []
     for number, request in enumerate(experiment.pools or (), start=1):
-        found = select(request.requirements, reservation=request.reservation, sidecar=SIDECAR, where=f"pool {number}")
+        where = f"pool {number}"
+        found = select(request.requirements, reservation=request.reservation, sidecar=SIDECAR, where=where)
+        if request.jobs < 1:
+            problems.append(Problem(f"jobs is {request.jobs}", where, "how many can run at once, 1 or more"))
         if isinstance(found, Problem):
             problems.append(found)
         else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from xmgen import gke, names, vertex
 from xmgen.catalog.model import Architecture
+from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
@@ -27,7 +28,7 @@ def no_other_stack(name: str) -> Experiment:
 
 
 def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
-    """Raises InputError with everything that cannot be planned."""
+    """Raises InputError with everything that cannot be planned, in the order of the units and their jobs."""
     problems = [problem for unit in experiment.units for problem in (*_refusals(unit), *_unsayable(unit))]
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
@@ -35,9 +36,9 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     managed = vertex.plan(experiment, _places(experiment)) if _any_on(experiment, Vertex) else None
     for planned in (code.problems, cluster, managed):
         problems += planned if isinstance(planned, list) else []
-    problems += kubernetes_refusals.problems(experiment, place)
+    problems += [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
     if problems := problems or _mixed(experiment):
-        raise InputError(*problems)
+        raise InputError(*_in_order(experiment, problems))
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
     on_vertex = managed if isinstance(managed, vertex.VertexPlan) else None
     units = tuple(_units(experiment, code, on_cluster, on_vertex))
@@ -107,6 +108,15 @@ def _places(experiment: Experiment) -> dict[tuple[int, str], str]:
         for position, unit in enumerate(experiment.units)
         for job in unit.jobs
     }
+
+
+def _in_order(experiment: Experiment, problems: Iterable[Problem]) -> list[Problem]:
+    """The user's order; what is about no job, such as an executable, comes last."""
+    places = [
+        each for unit in experiment.units for each in (place(unit), *(place(unit, job.name) for job in unit.jobs))
+    ]
+    positions = {each: position for position, each in enumerate(dict.fromkeys(places))}
+    return sorted(problems, key=lambda problem: positions.get(problem.where, len(positions)))
 
 
 def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | type[Vertex]) -> bool:
@@ -276,6 +286,19 @@ class _KubernetesJobs:
                 waits=position in self._awaited,
             )
         )
+
+
+def _wrong_amounts_here(experiment: Experiment) -> list[Problem]:
+    """Of the jobs of this machine; for the others the catalog says it."""
+    problems: dict[int, Problem] = {}
+    for unit in experiment.units:
+        for job in unit.jobs:
+            # A sweep shares its executors: once is enough to say what is wrong with one.
+            if not isinstance(job.executor, Local) or id(job.executor) in problems:
+                continue
+            if wrong := wrong_amounts(job.executor.requirements):
+                problems[id(job.executor)] = replace(wrong, where=place(unit, job.name))
+    return list(problems.values())
 
 
 def _unsayable(unit: WorkUnit) -> list[Problem]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import job as local_job
-from tests.on_gke import T4, TRAINER, experiment, job, kubernetes
+from tests.on_gke import T4, TRAINER, cluster_only, experiment, job, kubernetes
 from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
@@ -18,6 +18,9 @@ from xmgen.experiment import (
     ClusterChoice,
     Container,
     Experiment,
+    JobRequirements,
+    Kubernetes,
+    PoolRequest,
     Reference,
     ShellSafeArg,
     Volume,
@@ -69,11 +72,19 @@ def test_executors(of_executor: dict[str, Any], expected: list[str]) -> None:
     ]
 
 
-def test_an_executor_that_many_jobs_share_is_wrong_once() -> None:
-    shared = kubernetes(T4, on={"retries": -1})
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [(kubernetes(T4, on={"retries": -1}), "retries is -1"), (kubernetes(T4, ram=-1), "ram is -1")],
+)
+def test_an_executor_that_many_jobs_share_is_wrong_once(shared: Kubernetes, message: str) -> None:
     assert problems(experiment(*(job(f"--a={number}", executor=shared) for number in range(9)))) == [
-        f"{HERE}: retries is -1"
+        f"{HERE}: {message}"
     ]
+
+
+def test_pools_for_no_job() -> None:
+    made = cluster_only(PoolRequest(requirements=JobRequirements(cpu=-1), jobs=0))
+    assert problems(made) == ["pool 1: jobs is 0", "pool 1: cpu is -1"]
 
 
 def test_a_claim_is_one_thing() -> None:

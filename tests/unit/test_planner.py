@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 from tests.builders import XID, experiment, job, python_container
+from tests.on_gke import kubernetes
 from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
@@ -165,6 +169,12 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
         )
     assert caught.value.problems == (
         Problem(
+            "'board' is no TensorBoard",
+            "work unit 1, job train",
+            "projects/<project>/locations/<region>/tensorboards/<id>, or what "
+            "`vertex.get_default_client().get_or_create_tensorboard(name)` returns",
+        ),
+        Problem(
             "all of its jobs are services, so it would never end",
             "work unit 3",
             "a unit needs a job that ends; leave out `service` for that one",
@@ -179,10 +189,51 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
             "",
             "push the image with Bazel and use xm.Container with its name",
         ),
-        Problem(
-            "'board' is no TensorBoard",
-            "work unit 1, job train",
-            "projects/<project>/locations/<region>/tensorboards/<id>, or what "
-            "`vertex.get_default_client().get_or_create_tensorboard(name)` returns",
-        ),
     )
+
+
+def test_problems_come_in_the_order_of_units_and_jobs_whoever_finds_them() -> None:
+    wrong_priority, wrong_count = Kubernetes(priority=-11), kubernetes(Accelerator(type="t4", count=3))
+    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    with pytest.raises(InputError) as caught:
+        planner.plan(
+            experiment(
+                job(executor=wrong_priority),
+                (job(name="b", executor=wrong_count), job(name="a", executor=wrong_priority)),
+                job(unknown, executor=kubernetes(ram=-1)),
+                job(executable="bazel", executor=wrong_priority),
+                job(executor=kubernetes(cpu=-1)),
+                executables=(python_container(), BazelBinary(name="bazel", label="//:train")),
+            )
+        )
+    assert [problem.where for problem in caught.value.problems] == [
+        "work unit 1, job train",
+        "work unit 2, job b",
+        "work unit 3, job train",
+        "work unit 3, job train",
+        "work unit 5, job train",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("executor", [Local, Kubernetes, Vertex])
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"ram": -1}, "ram is -1"),
+        ({"cpu": -0.5}, "cpu is -0.5"),
+        ({"cpu": math.nan}, "cpu is nan"),
+        ({"cpu": math.inf}, "cpu is inf"),
+        ({"disk": -1, "replicas": 0}, "disk is -1 and replicas is 0"),
+        ({"replicas": -2}, "replicas is -2"),
+    ],
+)
+def test_amounts_that_nothing_has_are_refused(
+    executor: type[Local] | type[Kubernetes] | type[Vertex], asked: dict[str, Any], message: str
+) -> None:
+    shared = executor(requirements=JobRequirements(**asked))
+    with pytest.raises(InputError) as caught:
+        planner.plan(experiment(job("1", executor=shared), job("2", executor=shared)))
+    found = set(caught.value.problems)
+    assert Problem(message, "work unit 1, job train", "cpu, ram and disk are 0 or more, replicas 1 or more") in found
+    assert {problem.message for problem in found} == {message}

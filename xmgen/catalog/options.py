@@ -14,7 +14,7 @@ from typing import TypeVar
 from xmgen.catalog import tpu
 from xmgen.catalog.model import Architecture, Catalog, Gpu, MachineType, NodeKind, Tpu, TpuSlice
 from xmgen.errors import Problem, did_you_mean
-from xmgen.experiment import Accelerator
+from xmgen.experiment import Accelerator, JobRequirements
 
 ARCHITECTURES: dict[str, Architecture] = {"amd64": "amd64", "haswell": "amd64", "arm64": "arm64", "arm": "arm64"}
 """GKE's names, and XManager's for the same."""
@@ -58,11 +58,21 @@ def node_kind(machine: MachineType) -> NodeKind:
     return "gpu" if machine.accelerator or machine.attaches_gpus else "all"
 
 
+def wrong_amounts(requirements: JobRequirements) -> Problem | None:
+    """Amounts that nothing has. Front ends refuse them in their own words; an experiment can be made without one."""
+    asked = (("cpu", requirements.cpu), ("ram", requirements.ram), ("disk", requirements.disk))
+    wrong = [f"{name} is {value:g}" for name, value in asked if value is not None and not 0 <= value < math.inf]
+    if requirements.replicas is not None and requirements.replicas < 1:
+        wrong.append(f"replicas is {requirements.replicas}")
+    hint = "cpu, ram and disk are 0 or more, replicas 1 or more"
+    return Problem(" and ".join(wrong), hint=hint) if wrong else None
+
+
 def check_slices(asked: Accelerator) -> None:
     """Each slice is planned on its own, so that a slip of the finger must not ask for millions."""
-    if asked.slices > MAX_SLICES:
+    if not 1 <= asked.slices <= MAX_SLICES:
         raise Refused(
-            Problem(f"{asked.type} in {asked.slices:,} slices", hint=f"at most {MAX_SLICES} slices for a job")
+            Problem(f"{asked.type} in {asked.slices:,} slices", hint=f"from 1 to {MAX_SLICES} slices for a job")
         )
 
 

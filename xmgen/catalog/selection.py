@@ -81,7 +81,7 @@ def _requests(requirements: JobRequirements) -> Iterator[Resources]:
     """What a pod requests: what the job asked for, defaults for CPU and memory; first choice first."""
     cpu_millis = DEFAULT_CPU_MILLIS if requirements.cpu is None else max(1, math.ceil(requirements.cpu * 1000))
     disk_bytes = requirements.disk or 0
-    if requirements.ram is not None:
+    if requirements.ram:
         yield Resources(cpu_millis=cpu_millis, memory_bytes=requirements.ram, disk_bytes=disk_bytes)
         return
     for memory in (max(1, math.ceil(cpu_millis / 1000)) * MEMORY_PER_CPU, MEMORY_PER_CPU):
@@ -98,6 +98,8 @@ def _selected(requirements: JobRequirements, reservation: str | None, sidecar: R
 
 
 def _select(requirements: JobRequirements, reservation: str | None, sidecar: Resources) -> Placement:
+    if wrong := candidates.wrong_amounts(requirements):
+        raise Refused(wrong)
     known = registry.catalog()
     zone, region = candidates.location(requirements.location)
     asked, replicas = requirements.accelerator, requirements.replicas

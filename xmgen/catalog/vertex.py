@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import xmgen.catalog as registry
 from xmgen.catalog import tiers, tpu
 from xmgen.catalog.model import Gpu, MachineType, Provisioning, Tpu
-from xmgen.catalog.options import Refused, gpu_count, location, ok
+from xmgen.catalog.options import Refused, gpu_count, location, ok, wrong_amounts
 from xmgen.errors import Problem
 from xmgen.experiment import Accelerator, JobRequirements
 
@@ -57,6 +57,8 @@ def vertex_machine(
 
 
 def _choose(requirements: JobRequirements, reservation: str | None) -> VertexMachine:
+    if wrong := wrong_amounts(requirements):
+        raise Refused(wrong)
     asked = requirements.accelerator
     _, region = location(requirements.location)
     if requirements.architecture and requirements.architecture.lower() in ("arm", "arm64") and asked is None:

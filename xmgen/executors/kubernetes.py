@@ -311,7 +311,7 @@ def _container(context: Context, job: Job, image: Image, placement: Placement) -
         environment.insert(0, {"name": OUTPUT_VARIABLE, "value": OUTPUT_FOLDER})
     container["env"] = list[Value](environment)
     container["securityContext"] = dict(kubernetes_security.CONTAINER)
-    container["resources"] = _resources(placement, limited=_executor(job).requirements.ram is not None)
+    container["resources"] = _resources(placement, limited=bool(_executor(job).requirements.ram))
     container["volumeMounts"] = [
         {"name": "shared-memory", "mountPath": SHARED_MEMORY},
         {"name": OUTPUT_VOLUME, "mountPath": OUTPUT_FOLDER},
