@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.harness import until
+from tests.engine.harness import kill, until
 from tests.vertex.job_service import Fault, JobService
 from tests.vertex.project import Vertex, job
 
@@ -278,6 +279,76 @@ def test_a_kill_between_submission_and_state_neither_loses_nor_doubles_the_job(
     assert (len(service.bodies), vertex.state()["a"]["id"]) == (1, next(iter(service.jobs)))
 
 
+@pytest.mark.parametrize("killed", ["provider", "both"])
+def test_a_kill_while_the_job_is_waited_for_leaves_it_running_and_the_next_up_waits_on(
+    vertex: Vertex, service: JobService, killed: str
+):
+    vertex.declares(a=job(wait=True))
+    engine = vertex.start_up()
+    until(lambda: "JOB_STATE_RUNNING" in service.states(), "the job runs")
+    if killed == "both":
+        kill(engine.pid)
+    for pid in providers(vertex):
+        # It ends by itself, too, when its engine is gone.
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    engine.communicate(timeout=60)
+    assert engine.returncode != 0
+    until(lambda: not providers(vertex), "the provider is gone")
+    assert service.states() == ["JOB_STATE_RUNNING"]
+    service.coming = SUCCESS
+    outcome = vertex.recover()
+    assert outcome.ok, outcome.output
+    assert (len(service.bodies), vertex.state()["a"]["id"]) == (1, next(iter(service.jobs)))
+    assert outputs(vertex)["state"] == "JOB_STATE_SUCCEEDED"
+
+
+def providers(vertex: Vertex) -> list[int]:
+    """The running providers of the project."""
+    found: list[int] = []
+    for pid in vertex.processes():
+        with contextlib.suppress(OSError):
+            if b"xmgen.provider" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def test_a_job_that_vanishes_while_it_is_waited_for_is_lost_and_submitted_again(vertex: Vertex, service: JobService):
+    vertex.declares(a=job(wait=True))
+    process = vertex.start_up()
+    until(lambda: "JOB_STATE_RUNNING" in service.states(), "the job runs")
+    service.evict()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "lost: it ran when last seen, and Vertex AI no longer knows it" in output
+    assert outputs(vertex)["state"] == "LOST"
+    service.coming = SUCCESS
+    outcome = vertex.up()
+    assert outcome.ok, outcome.output
+    assert (len(service.bodies), outputs(vertex)["state"]) == (2, "JOB_STATE_SUCCEEDED")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_api_is_asked_again(vertex: Vertex, service: JobService, status: int):
+    service.faults.append(Fault(method="POST", status=status, retry_after="1"))
+    vertex.declares(a=job())
+    outcome = vertex.up()
+    assert outcome.ok, outcome.output
+    assert (service.faults[0].times, len(service.bodies)) == (0, 1)
+
+
+def test_what_the_api_does_not_delete_stays_in_the_state(vertex: Vertex, service: JobService):
+    vertex.declares(a=job())
+    assert vertex.up().ok
+    service.faults.append(Fault(method="POST", ends=":cancel", status=403))
+    outcome = vertex.destroy()
+    assert not outcome.ok
+    assert "Vertex AI answers 403: as the test wants it" in outcome.output
+    assert vertex.state()["a"]["id"] == next(iter(service.jobs))
+    assert vertex.destroy().ok
+    assert (service.jobs, vertex.state()) == ({}, {})
+
+
 def test_a_lost_answer_does_not_double_the_job(vertex: Vertex, service: JobService):
     service.faults.append(Fault(method="POST", lost=True))
     vertex.declares(a=job())
@@ -320,10 +391,10 @@ def test_credentials_of_the_stacks_configuration(vertex: Vertex, service: JobSer
 def test_at_most_so_many_requests_at_a_time(vertex: Vertex, service: JobService):
     vertex.configure("vertexConcurrency", "3")
     service.faults.append(Fault(method="POST", delay=0.05, times=24))
-    vertex.declares(**{f"job-{number}": job(args=[str(number)]) for number in range(24)})
-    outcome = vertex.up("--parallel", "24")
+    vertex.declares(**{f"job-{number}": job(args=[str(number)]) for number in range(300)})
+    outcome = vertex.up("--parallel", "64")
     assert outcome.ok, outcome.output
-    assert (len(service.jobs), service.peak) == (24, 3)
+    assert (len(service.jobs), len(service.bodies), service.peak) == (300, 300, 3)
 
 
 def test_secrets_reach_the_job_and_nothing_else(vertex: Vertex, service: JobService):
