@@ -1,0 +1,121 @@
+"""An edited sweep, through the real engine: an `up` touches what was edited, and nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import experiment, job, python_container
+from tests.rehearsal.test_matrix import write
+from tests.rehearsal.test_misfits import T4
+from xmgen import sources
+from xmgen.executors.kubernetes import resource_name
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.rehearsal.cloud.kinds import NODE_POOL
+from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.rehearsal.report import Report, markdown
+from xmgen.resource_types import JOB
+
+pytestmark = pytest.mark.rehearsal
+
+RATES = [f"--lr=0.{number:02}" for number in range(1, 21)]
+
+
+def compiled(project: Project, rates: Sequence[str], code: str = "print('one')") -> Plan:
+    """A trial for each rate, and a job of another image."""
+    executables = [python_container(name) for name in ("trainer", "other")]
+    for executable, text in zip(executables, (code, "print('other')"), strict=True):
+        folder = project.root / executable.path
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "train.py").write_text(text, encoding="utf-8")
+    trials = [job(rate, executor=T4) for rate in rates]
+    return write(
+        project,
+        experiment(
+            *trials,
+            job(executor=T4, executable="other"),
+            stack="edits",
+            executables=tuple(
+                replace(each, digest=sources.digest(Path(project.root, each.path))) for each in executables
+            ),
+        ),
+    )
+
+
+Key = tuple[str, str]
+"""A resource: its type and logical name."""
+
+
+def jobs(plan: Plan) -> list[Key]:
+    """In the order of the experiment; the last one is of the other image."""
+    return [(JOB, resource_name(unit.manifests[0])) for unit in plan.units]
+
+
+class Stack:
+    """What an `up` of one plan after the other touches."""
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+        self._there: dict[Key, dict[str, Any]] = {}
+
+    def up(self, plan: Plan) -> dict[str, set[Key]]:
+        """The resources that were `created`, `deleted`, `replaced`, `updated`; every other one is as it was."""
+        report = Report(stack=plan.experiment.stack)
+        counts = self._rehearsal.up(plan, report)
+        assert report.failures == []
+        before = self._there
+        self._there = now = {
+            (each["type"], each["urn"].rpartition("::")[2]): {name: each.get(name) for name in ("id", "inputs")}
+            for each in self._rehearsal.state(plan)
+            # Providers that the engine makes by itself it counts nowhere.
+            if not each["urn"].rpartition("::")[2].startswith("default")
+        }
+        both = before.keys() & now.keys()
+        replaced = {key for key in both if before[key]["id"] != now[key]["id"]}
+        touched = {
+            "create": now.keys() - before.keys(),
+            "delete": before.keys() - now.keys(),
+            "replace": replaced,
+            "update": {key for key in both - replaced if before[key] != now[key]},
+        }
+        # What the engine says it did, and what the state says became of it.
+        assert {how: len(which) for how, which in touched.items() if which} == {
+            how: count for how, count in counts.items() if how != "same" and count
+        }
+        return {how: set(which) for how, which in touched.items() if which}
+
+
+def test_an_up_touches_what_was_edited(in_scratch: Rehearsal, scratch: Project) -> None:
+    stack = Stack(in_scratch)
+    first = compiled(scratch, RATES)
+    assert first.cluster is not None
+    pools = {(NODE_POOL, pool.name) for pool in first.cluster.pools}
+    assert len(pools) == 1
+    assert set(jobs(first)) | pools < stack.up(first)["create"]
+
+    edited = compiled(scratch, [*RATES[:7], "--lr=0.99", *RATES[8:]])
+    assert stack.up(edited) == {"create": {jobs(edited)[7]}, "delete": {jobs(first)[7]}}
+
+    # The pool may grow by the one trial more, in place.
+    longer = compiled(scratch, ["--lr=1", *RATES[::-1][:12], "--lr=0.99", *RATES[:7][::-1]])
+    assert stack.up(longer) == {"create": {jobs(longer)[0]}, "update": pools}
+
+    shorter = compiled(scratch, ["--lr=1", *RATES[:4]])
+    gone = set(jobs(longer)) - set(jobs(shorter))
+    assert len(gone) == 16
+    assert stack.up(shorter) == {"delete": gone, "update": pools}
+
+    recoded = compiled(scratch, ["--lr=1", *RATES[:4]], code="print('two')")
+    assert jobs(recoded) == jobs(shorter)
+    assert stack.up(recoded) == {
+        "replace": set(jobs(recoded)[:-1]),
+        "update": {("docker-build:index:Image", "trainer"), ("xmgen:index:Code", "trainer")},
+    }
+
+    report = in_scratch.run(recoded)
+    assert report.fits, markdown(report)
