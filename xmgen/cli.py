@@ -234,6 +234,12 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 @click.argument("stack")
 @click.option("--pod-seconds", type=click.FloatRange(min=0), default=3.0, show_default=True, help="How long jobs run.")
 @click.option("--quota", type=click.Path(path_type=Path), help="A JSON file of quotas; docs/rehearsal.md describes it.")
+@click.option(
+    "--registry",
+    metavar="HOST:PORT",
+    default="",
+    help="Build the images, and push them to this registry on a loopback address. Else their digests are computed.",
+)
 @click.option("--folder", type=click.Path(path_type=Path), help="Keep everything in this folder, to look at or go on.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown for a pull request.")
 @parallel_option
@@ -242,6 +248,7 @@ def rehearse(
     stack: str,
     pod_seconds: float,
     quota: Path | None,
+    registry: str,
     folder: Path | None,
     parallel: int | None,
     as_markdown: bool,
@@ -256,7 +263,7 @@ def rehearse(
     from xmgen.commands.rehearse import rehearse as run
     from xmgen.rehearsal.rehearsal import Options
 
-    options = Options(pod_seconds=pod_seconds, quota=quota, parallel=parallel)
+    options = Options(pod_seconds=pod_seconds, quota=quota, parallel=parallel, registry=registry)
     sys.exit(run(project.find(), stack, options=options, folder=folder, json=as_json, as_markdown=as_markdown))
 
 

@@ -97,6 +97,11 @@ def ignore_rules(folder: Path) -> list[str]:
         text = (folder / IGNORE_FILE).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return []
+    return rules(text)
+
+
+def rules(text: str) -> list[str]:
+    """The rules of a file like a `.dockerignore`, without comments."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 

@@ -11,7 +11,7 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -69,15 +69,16 @@ class Images:
 
     async def ensure(self, packaged: Packaged, stack: str, log: PulumiLog) -> None:
         """Builds or pulls the image when the daemon does not have it. Raises OperationError."""
-        loop = asyncio.get_running_loop()
-
-        def tell(line: str) -> None:
-            # One after the other, in the order in which they came.
-            asyncio.run_coroutine_threadsafe(log.info(line), loop).result()
-
+        tell = telling(log)
         # Units that share an image must not each build it.
         async with self._one_at_a_time:
             await asyncio.to_thread(_ensure, self._root, packaged, stack, tell)
+
+
+def telling(log: PulumiLog) -> Log:
+    """Pulumi's log for other threads than this one's: a line after the other, in the order in which they came."""
+    loop = asyncio.get_running_loop()
+    return lambda line: asyncio.run_coroutine_threadsafe(log.info(line), loop).result()
 
 
 def find(image: str) -> str | None:
@@ -113,24 +114,47 @@ def _ensure(root: Path, packaged: Packaged, stack: str, log: Log) -> None:
 
 
 def _build(root: Path, packaged: Packaged, log: Log) -> None:
+    folder = root / packaged.directory
+    context = [
+        (f"{packaged.context_path}/{name}".lstrip("/"), folder / name)
+        for name in sources.files(folder, packaged.exclude)
+    ]
+    build(packaged.name, packaged.image, context, root / packaged.dockerfile, packaged.dockerfile, log)
+
+
+def build(
+    name: str,
+    tag: str,
+    context: Iterable[tuple[str, Path]],
+    dockerfile: Path,
+    where: str,
+    log: Log,
+    platform: str | None = None,
+) -> None:
+    """Builds an image with the daemon's builder. Raises OperationError with the last lines that it printed.
+
+    name: of the executable. context: the files that are sent, with the names that they have in there. where: the
+    Dockerfile as the user would name it. platform: such as `linux/amd64`; None for the daemon's own.
+    """
     events = daemon.client().api.build(
-        fileobj=_context(root, packaged),
+        fileobj=_archive(context, dockerfile),
         custom_context=True,
         dockerfile=_DOCKERFILE,
-        tag=packaged.image,
-        labels={daemon.LABEL_EXECUTABLE: packaged.name},
+        tag=tag,
+        labels={daemon.LABEL_EXECUTABLE: name},
+        platform=platform,
         rm=True,
         forcerm=True,
         decode=True,
     )
-    _follow(events, f"image of {packaged.name} cannot be built", packaged.dockerfile, log)
+    follow(events, f"image of {name} cannot be built", where, log)
 
 
 def _pull(image: str) -> None:
     repository, tag = _repository_and_tag(image)
     events = daemon.client().api.pull(repository, tag=tag, stream=True, decode=True)
     # Progress comes many times a second, for each layer: only a failure matters.
-    _follow(events, f"image {image} cannot be pulled", "", lambda _: None)
+    follow(events, f"image {image} cannot be pulled", "", lambda _: None)
 
 
 def _repository_and_tag(image: str) -> tuple[str, str | None]:
@@ -142,8 +166,10 @@ def _repository_and_tag(image: str) -> tuple[str, str | None]:
     return (head, tag) if colon and "/" not in tag else (image, "latest")
 
 
-def _follow(events: Iterator[dict[str, Any]], failure: str, where: str, log: Log) -> None:
+def follow(events: Iterator[dict[str, Any]], failure: str, where: str, log: Log) -> dict[str, Any]:
+    """Hears the daemon out. Returns what it tells of the result, such as a digest; raises OperationError."""
     lines: list[str] = []
+    result: dict[str, Any] = {}
     for event in events:
         for line in str(event.get("stream", "")).splitlines():
             if line.strip():
@@ -153,18 +179,18 @@ def _follow(events: Iterator[dict[str, Any]], failure: str, where: str, log: Log
             detail = " ".join(str(event["error"]).split())
             tail = "\n  ".join(lines[-20:])
             raise OperationError(Problem(f"{failure}: {detail}" + (f"\n  {tail}" if tail else ""), where=where))
+        result |= event.get("aux") or {}
+    return result
 
 
-def _context(root: Path, packaged: Packaged) -> io.BytesIO:
-    """The build context: exactly the files that the digest covers. The Dockerfile is sent, and not seen by COPY."""
-    folder = root / packaged.directory
+def _archive(context: Iterable[tuple[str, Path]], dockerfile: Path) -> io.BytesIO:
+    """The build context: exactly the files that are named. The Dockerfile is sent, and not seen by COPY."""
     result = io.BytesIO()
     with tarfile.open(fileobj=result, mode="w") as archive:
-        for name in sources.files(folder, packaged.exclude):
-            inside = f"{packaged.context_path}/{name}".lstrip("/")
-            if inside != _DOCKERIGNORE:
-                archive.add(folder / name, inside, recursive=False, filter=_as_root)
-        _add(archive, _DOCKERFILE, (root / packaged.dockerfile).read_bytes())
+        for name, path in context:
+            if name != _DOCKERIGNORE:
+                archive.add(path, name, recursive=False, filter=_as_root)
+        _add(archive, _DOCKERFILE, dockerfile.read_bytes())
         _add(archive, _DOCKERIGNORE, f"{_DOCKERFILE}\n{_DOCKERIGNORE}\n".encode())
     result.seek(0)
     return result

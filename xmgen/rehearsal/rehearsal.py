@@ -22,7 +22,8 @@ from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
-from xmgen.rehearsal import home, leftovers, settings
+from xmgen.provider.resource import Urn
+from xmgen.rehearsal import home, images, leftovers, settings
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
 from xmgen.rehearsal.cloud.nodes import template
@@ -34,7 +35,7 @@ from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import Failure, Report, landings, misfits, pool_uses, split
-from xmgen.resource_types import JOB
+from xmgen.resource_types import IMAGE, JOB
 
 STUCK_SECONDS = 8.0
 """How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
@@ -51,11 +52,14 @@ Listener = Callable[[str, Progress, Change | None], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """pod_seconds: how long the pods of jobs run. quota: a file of limits. parallel: resources worked on at a time."""
+    """pod_seconds: how long the pods of jobs run. quota: a file of limits. parallel: resources worked on at a time.
+    registry: where images are pushed; empty when none are built.
+    """
 
     pod_seconds: float = 3.0
     quota: Path | None = None
     parallel: int | None = None
+    registry: str = ""
 
 
 def _silent(phase: str, progress: Progress, change: Change | None) -> None:
@@ -74,6 +78,8 @@ class Rehearsal:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
+        if self._options.registry:
+            images.prepare(self._options.registry)
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as begun:
             found = cli.find(self.project)
@@ -86,7 +92,8 @@ class Rehearsal:
             endpoint = Endpoint(self.cluster.url.removeprefix("https://"), authority)
             store = Store(self.folder / "cloud.json")
             self.pools = Pools(store, api, Quota.read(self._options.quota))
-            self.cloud = Cloud(store, self.folder / "dials.json", endpoint, self.pools.remove)
+            dials = self.folder / "dials.json"
+            self.cloud = Cloud(store, dials, endpoint, self.pools.remove, self._options.registry)
             server = begun.enter_context(CloudServer(self.cloud))
             self.observer = Observer(self.pools)
             self.observer.start()
@@ -132,7 +139,7 @@ class Rehearsal:
         """
         if plan.cluster is None:
             raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
-        report = Report(stack=plan.experiment.stack)
+        report = Report(stack=plan.experiment.stack, registry=self._options.registry)
         before = leftovers.objects(self.cluster.api()), leftovers.resources(self.cloud.store).keys()
         self.observer.forget()
         with ExitStack() as owned:
@@ -142,7 +149,8 @@ class Rehearsal:
             with self._timed(report, "up"):
                 report.filled = self.prepare(plan)
                 self._operate("up", plan, report, listener, "up")
-                report.created = _by_type(self.state(plan))
+                state = self.state(plan)
+                report.created, report.images = _by_type(state), _images(state)
                 self._settle(plan, listener)
                 self._look(plan, report)
             if not report.failures:
@@ -321,6 +329,15 @@ def _by_type(state: list[dict[str, Any]]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def _images(state: list[dict[str, Any]]) -> dict[str, str]:
+    """The references, by the images' names."""
+    return {
+        Urn(str(resource["urn"])).name: str(resource["outputs"]["ref"])
+        for resource in state
+        if resource["type"] == IMAGE
+    }
+
+
 def _retained(state: list[dict[str, Any]]) -> set[str]:
     return {str(resource["id"]) for resource in state if resource.get("retainOnDelete")}
 
@@ -331,4 +348,4 @@ def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: 
     said = [message for message in progress.messages if message.severity == "error"]
     if not said:
         raise OperationError(cli.failure(f"pulumi {phase}", "\n".join(running.messages)))
-    return [Failure(resource=message.unit or phase, message=" ".join(message.text.split())) for message in said]
+    return [Failure(resource=message.unit or phase, message=message.text.strip()) for message in said]

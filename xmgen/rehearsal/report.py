@@ -48,7 +48,7 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A resource that could not be created or deleted, in Google's or Kubernetes' words."""
+    """A resource that could not be created or deleted, in the words of Google, Kubernetes or the builder."""
 
     resource: str
     message: str
@@ -58,10 +58,13 @@ class Failure:
 class Report:
     """second_up: what a second `up` would have changed, by operation. left: what `destroy` left behind. kept: what it
     left on purpose. assumed: what the program looks up, and is taken to exist. filled: configuration that was missing.
+    images: the references, digests included, by name. registry: where they were pushed; empty when none were built.
     """
 
     stack: str
     created: dict[str, int] = field(default_factory=dict[str, int])
+    images: dict[str, str] = field(default_factory=dict[str, str])
+    registry: str = ""
     landings: list[Landing] = field(default_factory=list[Landing])
     pools: list[PoolUse] = field(default_factory=list[PoolUse])
     misfits: list[Misfit] = field(default_factory=list[Misfit])
@@ -192,8 +195,14 @@ def markdown(report: Report) -> str:
         lines += ["| Pod that found no node | In the scheduler's words | What to change |", "|---|---|---|"]
         lines += [f"| `{each.pod}` | {_cell(each.scheduler)} | {each.change} |" for each in report.misfits]
         lines.append("")
-    lines += [f"- {text}" for text in sentences(report)]
+    lines += [_item(text) for text in sentences(report)]
     return "\n".join(lines) + "\n"
+
+
+def _item(text: str) -> str:
+    """Of a list. What follows the first line is quoted, such as a builder's output."""
+    first, *rest = text.splitlines()
+    return "\n".join([f"- {first}", *([""] if rest else []), *(f"      {line}" for line in rest)])
 
 
 def _cell(text: str) -> str:
@@ -212,6 +221,9 @@ def sentences(report: Report) -> list[str]:
     lines.append(
         f"{sum(report.created.values())} resources created; {landed} pod{'' if landed == 1 else 's'} scheduled"
     )
+    if report.images:
+        how = f"built and pushed to {report.registry}" if report.registry else "digests computed, nothing built"
+        lines.append(f"images: {how}: {', '.join(report.images)}")
     if report.second_up:
         changes = ", ".join(f"{count} to {name}" for name, count in report.second_up.items())
         lines.append(f"a second `up` is not empty: {changes}")

@@ -208,6 +208,9 @@ async def serve(name: str, engine: str | None) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(closed.wait(), timeout=1)
     await server.stop(0)
+    # A thread may still wait for an image that is being built, and asyncio would wait for it.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _addresses(arguments: list[str]) -> Iterator[str]:

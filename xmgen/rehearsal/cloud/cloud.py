@@ -27,11 +27,19 @@ class Cloud:
     """A project of Google Cloud, or several: every request names its own.
 
     store: its resources. dials: a file, see `dials`. endpoint: of every cluster. remove_nodes: takes a deleted pool's
-    nodes away.
+    nodes away. registry: where images are pushed; empty when none are built.
     """
 
-    def __init__(self, store: Store, dials: Path, endpoint: Endpoint, remove_nodes: Callable[[Item], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dials: Path,
+        endpoint: Endpoint,
+        remove_nodes: Callable[[Item], None],
+        registry: str = "",
+    ) -> None:
         self.store = store
+        self._registry = registry
         self.dials = Dials(dials)
         self._endpoint = endpoint
         self._remove_nodes = remove_nodes
@@ -57,6 +65,8 @@ class Cloud:
         match operation:
             case "ping":
                 return {}
+            case "build":
+                return {"registry": self._registry}
             case "check":
                 return self._check(request)
             case "create":

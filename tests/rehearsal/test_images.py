@@ -1,0 +1,216 @@
+"""A rehearsal that builds: an image goes from source to digest to Job, and is what the manifest says."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import docker
+import pytest
+from docker.client import DockerClient
+from docker.errors import ImageNotFound
+
+from tests.docker.images import BASE
+from xmgen import init, project
+from xmgen.commands import target
+from xmgen.errors import OperationError
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.rehearsal import images
+from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.rehearsal.report import Report, markdown, sentences
+
+pytestmark = [pytest.mark.docker, pytest.mark.rehearsal]
+
+PYTHON = "xmgen-test-python:latest"
+"""The base image with the `python` that a generated Dockerfile's entry point has."""
+
+ARGUMENTS = ["--text=a  b", "\"'$HOME `x` $$ $(Y) $$(Z) \\ ü 🎉\n end", "", "-"]
+
+SHOW = """\
+import json, os, pathlib, sys
+
+files = sorted(str(path) for path in pathlib.Path(".").rglob("*"))
+print(json.dumps({"argv": sys.argv[1:], "user": [os.getuid(), os.getgid()], "files": files, "says": "SAYS"}))
+"""
+
+JOB = {
+    "executable": "show",
+    "executor": {"kind": "kubernetes", "requirements": {"cpu": 1, "ram": "1GiB"}},
+    "args": ARGUMENTS,
+}
+
+
+@pytest.fixture(scope="module")
+def registry() -> str:
+    if "XMGEN_TEST_REGISTRY" not in os.environ:
+        pytest.skip("there is no registry, see tools/with_docker.py")
+    return os.environ["XMGEN_TEST_REGISTRY"]
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DockerClient]:
+    client = docker.from_env()
+    instructions = f"FROM {BASE}\nRUN ln -s python3 /usr/bin/python\n"
+    client.images.build(fileobj=io.BytesIO(instructions.encode()), tag=PYTHON, rm=True)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def own_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    root = tmp_path_factory.mktemp("project")
+    init.init(root)
+    return project.read(root)
+
+
+@pytest.fixture(scope="module")
+def building(
+    google_sdks: None, registry: str, own_project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rehearsal]:
+    options = Options(pod_seconds=1, registry=registry)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XMGEN_PYTHON", sys.executable)
+        with Rehearsal(own_project, tmp_path_factory.mktemp("rehearsal"), options) as rehearsal:
+            yield rehearsal
+
+
+def compiled(project: Project, stack: str, executable: dict[str, Any], files: dict[str, str]) -> Plan:
+    executables = {"show": {"path": ".", **executable}}
+    source = {"title": "Show", "executables": executables, "work_units": {"one": {"job": JOB}}}
+    for name, text in {**files, "experiment.yaml": json.dumps(source, ensure_ascii=False)}.items():
+        file = project.root / stack / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return target.plan_of(project, str(project.root / stack / "experiment.yaml"), stack, ())
+
+
+def shown(project: Project, says: str) -> Plan:
+    files = {
+        "show.py": SHOW.replace("SAYS", says),
+        "data/kept.txt": "kept",
+        "data/secret.txt": "secret",
+        "runs/1/loss.txt": "0.5",
+        "runs/keep.txt": "kept",
+        "__pycache__/show.pyc": "left behind",
+        ".dockerignore": "# what is no code\n**/secret*\nruns/*\n!runs/keep.txt\n",
+    }
+    executable = {"kind": "python_container", "base_image": PYTHON, "entrypoint": {"module_name": "show"}}
+    return compiled(project, "show", executable, files)
+
+
+def manifest(registry: str, repository: str, reference: str) -> tuple[str, bytes]:
+    """The registry's own digest of a manifest, and the manifest."""
+    request = urllib.request.Request(f"http://{registry}/v2/{repository}/manifests/{reference}")
+    request.add_header("Accept", "application/vnd.docker.distribution.manifest.v2+json")
+    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json, " + request.get_header("Accept", ""))
+    with urllib.request.urlopen(request) as answer:
+        return answer.headers["Docker-Content-Digest"], answer.read()
+
+
+def expanded(text: str) -> str:
+    """What a container gets, as Kubernetes expands an argument without variables."""
+    return re.sub(r"\$\$", "$", text)
+
+
+def printed(daemon: DockerClient, image: str, arguments: list[str]) -> dict[str, Any]:
+    """What the program tells of itself, in a container of an image that the daemon gets from the registry."""
+    # The interpreter is to leave nothing among the files that it lists.
+    output = daemon.containers.run(image, arguments, environment={"PYTHONDONTWRITEBYTECODE": "1"}, remove=True)
+    daemon.images.remove(image)
+    return json.loads(output)
+
+
+def containers(rehearsal: Rehearsal, plan: Plan) -> list[dict[str, Any]]:
+    """Those of the jobs' pods."""
+    (namespace,) = rehearsal.namespaces(plan)
+    pods = rehearsal.cluster.api().items(f"/api/v1/namespaces/{namespace}/pods")
+    return [pod["spec"]["containers"][0] for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+
+
+def jobs(rehearsal: Rehearsal, plan: Plan) -> list[str]:
+    (namespace,) = rehearsal.namespaces(plan)
+    found = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
+    return [job["metadata"]["name"] for job in found if not job["metadata"].get("deletionTimestamp")]
+
+
+def up(rehearsal: Rehearsal, plan: Plan) -> dict[str, Any]:
+    """Brings it up, and returns the container of its only pod."""
+    report = Report(stack=plan.experiment.stack)
+    rehearsal.up(plan, report)
+    assert report.failures == []
+    rehearsal.observer.wait(lambda: bool(containers(rehearsal, plan)), 30)
+    (container,) = containers(rehearsal, plan)
+    return container
+
+
+def test_an_image_goes_from_source_to_digest_to_job(
+    building: Rehearsal, own_project: Project, daemon: DockerClient, registry: str
+) -> None:
+    plan = shown(own_project, "first")
+    container = up(building, plan)
+
+    host, _, rest = container["image"].partition("/")
+    assert host.endswith("-docker.pkg.dev")
+    name, _, digest = rest.partition("@")
+    repository, _, tag = name.rpartition(":")
+    known, content = manifest(registry, repository, digest)
+    assert known == digest == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    assert manifest(registry, repository, tag) == (known, content)
+    assert [expanded(text) for text in container["args"]] == ARGUMENTS
+
+    # What the registry has, not what the daemon still knows.
+    daemon.images.remove(f"{registry}/{name}")
+    assert printed(daemon, f"{registry}/{repository}@{digest}", [*map(expanded, container["args"])]) == {
+        "argv": ARGUMENTS,
+        "user": [1000, 1000],
+        "files": ["data", "data/kept.txt", "runs", "runs/keep.txt", "show.py"],
+        "says": "first",
+    }
+    first_jobs = jobs(building, plan)
+
+    plan = shown(own_project, "second")
+    container = up(building, plan)
+    second = container["image"].rpartition("@")[2]
+    assert second != digest
+    assert len(jobs(building, plan)) == 1
+    assert jobs(building, plan) != first_jobs
+    assert printed(daemon, f"{registry}/{repository}@{second}", [])["says"] == "second"
+
+    report = building.run(plan)
+    assert report.fits, markdown(report)
+    assert report.images == {"show": container["image"]}
+    assert f"images: built and pushed to {registry}: show" in sentences(report)
+    # The registry keeps what the daemon has no more.
+    assert manifest(registry, repository, second)[0] == second
+    with pytest.raises(ImageNotFound):
+        daemon.images.get(f"{registry}/{container['image'].partition('/')[2].partition('@')[0]}")
+
+
+def test_a_failing_build_is_a_failure_of_its_image_with_the_builders_last_lines(
+    building: Rehearsal, own_project: Project
+) -> None:
+    dockerfile = f"FROM {BASE}\nRUN echo installing && echo no such package >&2 && exit 5\n"
+    plan = compiled(own_project, "broken", {"kind": "dockerfile"}, {"Dockerfile": dockerfile})
+    report = building.run(plan)
+    (failure,) = report.failures
+    first, *output = failure.message.splitlines()
+    assert first.startswith("show: ")
+    assert "image of show cannot be built: The command '/bin/sh -c echo installing" in first
+    assert "returned a non-zero code: 5" in first
+    assert {"installing", "no such package"} < {line.strip() for line in output}
+    assert "Traceback" not in failure.message
+    assert (report.fits, report.left, report.images) == (False, [], {})
+
+
+def test_a_registry_that_does_not_answer_is_told_before_anything_is_begun(registry: str) -> None:
+    with pytest.raises(OperationError, match=r"does not reach a registry at 127\.0\.0\.1:9: .*connection refused"):
+        images.prepare("127.0.0.1:9")
+    images.prepare(registry)
