@@ -39,7 +39,8 @@ QUICK = {
 }
 
 
-DOCKER_BASE = ".tools/docker/base.tar"
+WITH_DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py")]
+FOR_OUR_DAEMON = (".tools/docker/base.tar", ".tools/docker/docker-registry")
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ class Stage:
 STAGES = (
     Stage(
         "Pulumi, Docker",
-        ("pulumi", DOCKER_BASE),
+        ("pulumi", *FOR_OUR_DAEMON),
         {
             "engine tests": [*PYTEST, "-m", "engine and not docker"],
-            "docker tests": [PYTHON, str(ROOT / "tools" / "with_docker.py"), *PYTEST, "-m", "docker"],
+            "docker tests": [*WITH_DOCKER, *PYTEST, "-m", "docker and not rehearsal"],
         },
     ),
     Stage(
@@ -79,7 +80,10 @@ STAGES = (
             ".tools/bin/kube-controller-manager",
             ".tools/plugins/pulumi-resource-kubernetes",
         ),
-        {"rehearsal tests": [*PYTEST, "-m", "rehearsal"]},
+        {
+            "rehearsal tests": [*PYTEST, "-m", "rehearsal and not docker"],
+            "rehearsal tests with Docker": [*WITH_DOCKER, *PYTEST, "-m", "rehearsal and docker"],
+        },
         go=True,
     ),
 )
@@ -186,8 +190,8 @@ def setup_command(stage: Stage) -> list[str]:
         names = ", ".join(Path(target).name for target in stage.targets)
         text = f"  there is no Go to build {names}: those on PATH are used, and tests that lack one are skipped"
         return ["echo", text]
-    # Without a daemon of our own the Docker tests take another image.
-    targets = [target for target in stage.targets if target != DOCKER_BASE or private_daemon_possible()]
+    # Without a daemon of our own the Docker tests take another image, and no registry.
+    targets = [target for target in stage.targets if target not in FOR_OUR_DAEMON or private_daemon_possible()]
     # Behind the tests: their failures are to show early.
     return ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]
 
