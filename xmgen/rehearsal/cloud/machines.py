@@ -7,6 +7,7 @@ the catalog must not be wrong in the rehearsal, too.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import xmgen.catalog as registry
@@ -27,6 +28,23 @@ _FLAT = {1: "1x1", 4: "2x2", 8: "2x4"}
 _DEEP = {1: "1x1x1", 4: "2x2x1"}
 SINGLE_HOST = {"ct3": _FLAT, "ct3p": _FLAT, "ct5lp": _FLAT, "ct6e": _FLAT, "ct4p": _DEEP, "ct5p": _DEEP, "tpu7x": _DEEP}
 """The topology of one machine, by family and chips."""
+
+SINGLE_HOST_ONLY = frozenset(
+    {
+        "ct3-hightpu-4t",
+        "ct5lp-hightpu-1t",
+        "ct5lp-hightpu-8t",
+        "ct6e-standard-1t",
+        "ct6e-standard-8t",
+        "tpu7x-standard-1t",
+    }
+)
+"""Machines of which there are no larger slices."""
+
+_FLAT_SLICES = frozenset({"2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"})
+_V3_SLICES = frozenset({"4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"})
+SLICES = {"ct3p": _V3_SLICES, "ct5lp": _FLAT_SLICES, "ct6e": _FLAT_SLICES}
+"""All topologies of several hosts, where there are but a few; elsewhere they are made by a rule."""
 
 GPU_TYPES = {
     "a2-highgpu": "nvidia-tesla-a100",
@@ -54,6 +72,13 @@ N1_GPUS = {
 }
 """GPUs that are attached to N1 machines, and how many at a time."""
 
+_CPU_MACHINE = re.compile(
+    r"f1-micro|g1-small|e2-(micro|small|medium)"
+    r"|(c2|c2d|c3|c3d|c4|c4a|c4d|e2|h3|h4d|m1|m2|m3|m4|n1|n2|n2d|n4|n4a|n4d|t2a|t2d|x4|z3)"
+    r"-(standard|highmem|highcpu|megamem|ultramem|hypermem|highlssd|standardlssd)-\d+(-\w+)?"
+)
+"""What machine types without accelerators are called; the catalog has all of those with some."""
+
 ARM_FAMILIES = frozenset({"a4x", "c4a", "n4a", "t2a"})
 
 
@@ -68,6 +93,12 @@ class Chips:
 
 def machine(name: str) -> MachineType | None:
     return registry.catalog().machines.get(name)
+
+
+def exists(name: str) -> bool:
+    """Whether there may be such a machine type."""
+    known = registry.catalog()
+    return name in known.machines or name in known.not_offered or bool(_CPU_MACHINE.fullmatch(name))
 
 
 def family(name: str) -> str:
@@ -103,3 +134,9 @@ def gpus(name: str) -> tuple[str, int] | None:
 def size_of(topology: str) -> int:
     """Chips of a topology such as `4x4x8`."""
     return math.prod(int(part) for part in topology.split("x"))
+
+
+def has_slice(name: str, topology: str) -> bool:
+    """Whether such TPU machines make slices of this topology, as far as it is sure."""
+    known = SLICES.get(family(name))
+    return topology in known if known else topology.count("x") == 2

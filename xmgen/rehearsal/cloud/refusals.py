@@ -183,9 +183,7 @@ def _machine_type(inputs: Properties, store: Store) -> Iterator[Refusal]:
     name, known = _pool_machine(inputs), registry.catalog()
     for zone in _zones(inputs, store) or ["the cluster's zones"]:
         families = known.zone_families.get(zone)
-        if (name not in known.machines and name not in known.not_offered) or (
-            families is not None and machines.family(name) not in families
-        ):
+        if not machines.exists(name) or (families is not None and machines.family(name) not in families):
             yield _bad(f'Machine type with name "{name}" does not exist in zone "{zone}"')
 
 
@@ -290,8 +288,11 @@ def _slices(inputs: Properties, store: Store) -> Iterator[Refusal]:
     if size == chips.count:
         yield _bad(f"TPU topology {topology} is one host: a pool of single hosts takes no placement policy")
         return
-    if size % chips.count:
-        yield _bad(f"Invalid TPU topology {topology} for {_pool_machine(inputs)}")
+    name = _pool_machine(inputs)
+    if name in machines.SINGLE_HOST_ONLY:
+        yield _bad(f"TPU topology {topology} is of several hosts, but {name} only exists as a single host")
+    if size % chips.count or not machines.has_slice(name, topology):
+        yield _bad(f"Invalid TPU topology {topology} for {name}")
     hosts = size // chips.count
     scaling = part(inputs, "autoscaling")
     if scaling.get("totalMaxNodeCount") is not None:
