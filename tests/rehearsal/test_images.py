@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import io
 import json
 import os
 import re
+import signal
 import sys
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -18,14 +22,18 @@ from docker.client import DockerClient
 from docker.errors import ImageNotFound
 
 from tests.docker.images import BASE
+from tests.engine.harness import until
 from xmgen import init, project
 from xmgen.commands import target
+from xmgen.engine.events import Change, Message, Progress
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.provider.resource import Request, Urn
 from xmgen.rehearsal import images
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, sentences
+from xmgen.resource_types import IMAGE
 
 pytestmark = [pytest.mark.docker, pytest.mark.rehearsal]
 
@@ -191,7 +199,7 @@ def test_an_image_goes_from_source_to_digest_to_job(
     # The registry keeps what the daemon has no more.
     assert manifest(registry, repository, second)[0] == second
     with pytest.raises(ImageNotFound):
-        daemon.images.get(f"{registry}/{container['image'].partition('/')[2].partition('@')[0]}")
+        daemon.images.get(images.pushed(container["image"].partition("@")[0], registry))
 
 
 def test_a_failing_build_is_a_failure_of_its_image_with_the_builders_last_lines(
@@ -208,6 +216,77 @@ def test_a_failing_build_is_a_failure_of_its_image_with_the_builders_last_lines(
     assert {"installing", "no such package"} < {line.strip() for line in output}
     assert "Traceback" not in failure.message
     assert (report.fits, report.left, report.images) == (False, [], {})
+
+
+def test_ctrl_c_ends_a_build_too(building: Rehearsal, own_project: Project, daemon: DockerClient) -> None:
+    plan = compiled(own_project, "endless", {"kind": "dockerfile"}, {"Dockerfile": f"FROM {BASE}\nRUN sleep 301\n"})
+
+    def builds() -> list[str]:
+        running = daemon.containers.list(ignore_removed=True)
+        return [each.id for each in running if "sleep 301" in str(each.attrs["Config"])]
+
+    def interrupt(phase: str, progress: Progress, change: Change | None) -> None:
+        if isinstance(change, Message) and "RUN sleep 301" in change.text:
+            until(builds, "the build runs")
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with contextlib.suppress(OperationError):
+        building.up(plan, Report(stack="endless"), interrupt)
+    until(lambda: not builds(), "the build has ended")
+
+
+class Told:
+    """A rehearsal that says where images are pushed, and nothing else."""
+
+    def __init__(self, registry: str) -> None:
+        self._registry = registry
+
+    async def ask(self, operation: str, **about: Any) -> dict[str, Any]:
+        return {"registry": self._registry}
+
+    async def info(self, text: str) -> None: ...
+    async def warning(self, text: str) -> None: ...
+    async def status(self, text: str) -> None: ...
+
+
+def test_an_image_is_pushed_under_each_of_its_tags_and_the_daemon_keeps_none(
+    daemon: DockerClient, registry: str, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM {BASE}\nCOPY . /code\n")
+
+    def inputs(*tags: str) -> dict[str, Any]:
+        return {
+            "tags": [f"gcr.io/acme/trainer:{tag}" for tag in tags],
+            "context": {"location": str(tmp_path)},
+            "dockerfile": {"location": str(tmp_path / "Dockerfile")},
+            "platforms": ["linux/amd64"],
+        }
+
+    def here() -> list[str]:
+        prefix = f"{registry}/acme/trainer:"
+        tags = [tag for image in daemon.images.list() for tag in image.tags]
+        return sorted(tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix))
+
+    told = Told(registry)
+    resource = images.ImageResource(told)
+    request = Request(urn=Urn(f"urn:pulumi:s::p::{IMAGE}::trainer"), log=told)
+    first, second = inputs("1a", "latest"), inputs("2b", "latest")
+
+    state = asyncio.run(resource.create(request, first))
+    digest = str(state.outputs["digest"])
+    assert state.outputs["ref"] == f"gcr.io/acme/trainer:1a@{digest}"
+    assert [manifest(registry, "acme/trainer", tag)[0] for tag in ("1a", "latest")] == [digest, digest]
+    assert here() == ["1a", "latest"]
+
+    (tmp_path / "new").touch()
+    resource = images.ImageResource(told)
+    state = asyncio.run(resource.update(request, state.id, second, first, state.outputs))
+    new = str(state.outputs["digest"])
+    assert [manifest(registry, "acme/trainer", tag)[0] for tag in ("1a", "2b", "latest")] == [digest, new, new]
+    assert here() == ["2b", "latest"]
+
+    asyncio.run(resource.delete(request, state.id, second, state.outputs))
+    assert here() == []
 
 
 def test_a_registry_that_does_not_answer_is_told_before_anything_is_begun(registry: str) -> None:

@@ -43,6 +43,20 @@ def test_without_a_daemon_nothing_is_begun(registry: str, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("europe-west4-docker.pkg.dev/acme/stack/train:1a", "acme/stack/train:1a"),
+        ("gcr.io/acme/train:latest", "acme/train:latest"),
+        ("registry:5000/train:1", "train:1"),
+        ("localhost/train:1", "train:1"),
+        ("ada/train:1", "ada/train:1"),
+    ],
+)
+def test_only_the_registry_of_a_name_is_another(tag: str, expected: str) -> None:
+    assert images.pushed(tag, "127.0.0.1:5000") == f"127.0.0.1:5000/{expected}"
+
+
+@pytest.mark.parametrize(
     ("ignore", "beside", "expected"),
     [
         (None, None, ["Dockerfile", "code", "code/a.py", "code/secret", "empty"]),

@@ -56,7 +56,7 @@ class ImageResource:
         tags: list[str] = inputs["tags"]
         platforms: list[str] = inputs["platforms"]
         if registry:
-            names = [_pushed(tag, registry) for tag in tags]
+            names = [pushed(tag, registry) for tag in tags]
             log = telling(request.log)
             async with self._one_at_a_time:
                 digest = await asyncio.to_thread(
@@ -84,7 +84,7 @@ class ImageResource:
         """From the daemon. The registry keeps what was pushed, as Pulumi's own plugin leaves it there."""
         if registry := await self._registry(request):
             for tag in tags:
-                await asyncio.to_thread(remove, _pushed(tag, registry))
+                await asyncio.to_thread(remove, pushed(tag, registry))
 
     async def _registry(self, request: Request) -> str:
         """Empty when nothing is to be built."""
@@ -143,9 +143,10 @@ def _hash(context: Path, dockerfile: Path) -> str:
     return sources.digest(context)[7:39] + sources.digest(dockerfile)[7:39]
 
 
-def _pushed(tag: str, registry: str) -> str:
-    """The name in our registry of what the stack calls by another registry's."""
-    return f"{registry}/{tag.partition('/')[2]}"
+def pushed(tag: str, registry: str) -> str:
+    """The name in our registry of what has another registry's name, or Docker Hub's, which need not say so."""
+    host, _, rest = tag.partition("/")
+    return f"{registry}/{rest if set('.:') & set(host) or host == 'localhost' else tag}"
 
 
 def _build_and_push(name: str, images: list[str], platform: str, context: Path, dockerfile: Path, log: Log) -> str:
