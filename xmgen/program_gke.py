@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from xmgen import gke, manifests, names, resource_types, summary
-from xmgen.executors import cloud_sql, registry, texts
+from xmgen.executors import cloud_sql, images, kubernetes_refusals, registry, texts
 from xmgen.executors.kubernetes import image_reference
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
 from xmgen.experiment import Kubernetes, Reference
@@ -18,6 +18,11 @@ OBJECTS = "manifests/objects.yaml"
 
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 """What nodes need and no more: to log and report, and to pull images."""
+
+CONTROLLER_ROLES = ("roles/aiplatform.user", "roles/cloudbuild.builds.editor", "roles/cloudsql.client")
+"""What XManager's `docs/parameter_controller.md` asks for, less what a bucket's own policy gives."""
+STAGING_BUCKET = "GOOGLE_CLOUD_BUCKET_NAME"
+"""The variable that tells XManager where it stages what it builds and starts."""
 
 
 def files(plan: Plan) -> dict[str, str]:
@@ -126,6 +131,13 @@ def _jobs(plan: Plan) -> str:
         ],
         secrets=[_secret(secret) for secret in secrets],
         buckets=buckets(plan),
+        controllers={
+            "id": names.service_account(experiment.stack, "controllers"),
+            "roles": tuple(role.removeprefix("roles/") for role in CONTROLLER_ROLES),
+            "buckets": buckets(plan, of_controllers=True),
+        }
+        if plan.controllers
+        else None,
         cloud_sql=[{"name": f"cloud-sql-{project}", "project": project} for project in cloud_sql_projects(plan)],
         cloud_sql_role=cloud_sql.ROLE,
         kinds=[(kind, resource_types.kubernetes_class(resource_types.OBJECTS[kind])) for kind in kinds],
@@ -167,23 +179,29 @@ def _config_key(name: str) -> tuple[str | None, str]:
     return (namespace, key) if separator else (None, name)
 
 
-def buckets(plan: Plan) -> Sequence[dict[str, object]]:
-    """The buckets that jobs mount, and whether a job writes to them."""
-    tokens = {reference.token for reference in plan.experiment.references}
+def buckets(plan: Plan, *, of_controllers: bool = False) -> list[dict[str, str]]:
+    """The buckets beside the stack's own that jobs, or controllers, use, and whether one writes there."""
+    experiment = plan.experiment
+    own = {reference.token for reference in experiment.references if reference.kind == "bucket"}
+    controllers = {each.name for each in experiment.executables if images.is_controller(each, experiment)}
     writable: dict[str, bool] = {}
-    for unit in plan.experiment.units:
+    for unit in experiment.units:
         for job in unit.jobs:
-            for volume in job.executor.volumes or () if isinstance(job.executor, Kubernetes) else ():
-                if volume.bucket is not None:
-                    bucket = volume.bucket.partition("/")[0]
-                    writable[bucket] = writable.get(bucket, False) or not volume.read_only
-    wanted = names.unique(f"bucket-{names.slug(bucket) or names.short_hash(bucket)}" for bucket in writable)
+            if not isinstance(job.executor, Kubernetes) or (job.executable in controllers) != of_controllers:
+                continue
+            used = {v.bucket.partition("/")[0]: not v.read_only for v in job.executor.volumes or () if v.bucket}
+            if of_controllers and kubernetes_refusals.is_bucket(job.env.get(STAGING_BUCKET, "")):
+                used[job.env[STAGING_BUCKET]] = True
+            for bucket, writes in used.items():
+                writable[bucket] = writable.get(bucket, False) or writes
+    others = {bucket: writes for bucket, writes in writable.items() if bucket not in own}
+    prefix = "controllers-bucket" if of_controllers else "bucket"
+    wanted = names.unique(f"{prefix}-{names.slug(bucket) or names.short_hash(bucket)}" for bucket in others)
     return [
         {
             "name": name,
             "bucket": bucket,
-            "reference": bucket in tokens,
             "role": "roles/storage.objectUser" if writes else "roles/storage.objectViewer",
         }
-        for name, (bucket, writes) in zip(wanted, writable.items(), strict=True)
+        for name, (bucket, writes) in zip(wanted, others.items(), strict=True)
     ]

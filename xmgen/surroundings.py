@@ -49,12 +49,20 @@ def _of_jobs(plan: Plan) -> Iterator[Surrounding]:
     yield Surrounding("bucket of outputs, which outlives the stack", names.output_bucket(stack))
     boards = list(_boards(plan))
     yield from boards
-    rights = ["roles/storage.objectUser", *(str(bucket["role"]) for bucket in program_gke.buckets(plan))]
+    rights = ["roles/storage.objectUser", *(bucket["role"] for bucket in program_gke.buckets(plan))]
     rights += [cloud_sql.ROLE for _ in program_gke.cloud_sql_projects(plan)]
     rights += ["roles/aiplatform.user" for _ in boards]
     account = names.service_account(stack, "jobs")
     what = "account of the jobs, as which the namespace's pods may act"
     yield Surrounding(what, account, tuple(dict.fromkeys(rights)))
+    if plan.controllers:
+        rights = [
+            "roles/storage.objectUser",
+            *(bucket["role"] for bucket in program_gke.buckets(plan, of_controllers=True)),
+        ]
+        account = names.service_account(stack, "controllers")
+        what = "account of the controllers, which start jobs"
+        yield Surrounding(what, account, tuple(dict.fromkeys([*program_gke.CONTROLLER_ROLES, *rights])))
 
 
 def _of_managed_jobs(plan: Plan) -> Iterator[Surrounding]:

@@ -115,7 +115,11 @@ STACKS: dict[str, Experiment] = {
             ),
             env={"BOARD": BOARD.token, "NICK": f"{NICKNAME.token}-{NICKNAME.token}", "P": OTHER_KEY.token},
         ),
-        job(executable="controller", executor=kubernetes(Accelerator(type="gb200", count=4), on={"reservation": "r"})),
+        job(
+            executable="controller",
+            executor=kubernetes(Accelerator(type="gb200", count=4), on={"reservation": "r"}),
+            env={"GOOGLE_CLOUD_BUCKET_NAME": "acme-staging"},
+        ),
         stack="everything-else",
         executables=(
             TRAINER,
@@ -573,9 +577,46 @@ def test_mounted_buckets_can_be_used_as_far_as_they_are(played: dict[str, Progra
     rights = played["everything-else"].of("gcp:storage/bucketIAMMember:BucketIAMMember")
     assert {each.name: (each.inputs["bucket"], each.inputs["role"]) for each in rights} == {
         "output": ("everything-else-output-1234", "roles/storage.objectUser"),
+        # That the stack's own bucket is mounted as well gives no second right, which would take this one with it.
         "bucket-images": ("images", "roles/storage.objectViewer"),
-        "bucket-xmgen-bucket-staging": ("everything-else-output-1234", "roles/storage.objectUser"),
+        "controllers-output": ("everything-else-output-1234", "roles/storage.objectUser"),
+        "controllers-bucket-acme-staging": ("acme-staging", "roles/storage.objectUser"),
     }
+    assert {each.name: each.inputs["member"].partition("@")[0] for each in rights} == {
+        "output": "serviceAccount:everything-else-jobs",
+        "bucket-images": "serviceAccount:everything-else-jobs",
+        "controllers-output": "serviceAccount:everything-else-controllers",
+        "controllers-bucket-acme-staging": "serviceAccount:everything-else-controllers",
+    }
+
+
+def test_only_a_controllers_account_may_do_what_starting_jobs_takes(played: dict[str, Program]) -> None:
+    found = played["everything-else"]
+    roles = [
+        (each.inputs["role"], each.inputs["member"].partition("@")[0])
+        for each in found.of("gcp:projects/iAMMember:IAMMember")
+        if "nodes" not in each.inputs["member"]
+    ]
+    assert roles == [
+        ("roles/aiplatform.user", "serviceAccount:everything-else-jobs"),
+        ("roles/aiplatform.user", "serviceAccount:everything-else-controllers"),
+        ("roles/cloudbuild.builds.editor", "serviceAccount:everything-else-controllers"),
+        ("roles/cloudsql.client", "serviceAccount:everything-else-controllers"),
+    ]
+    accounts = {
+        each.name: each.inputs["metadata"]["annotations"]["iam.gke.io/gcp-service-account"].partition("@")[0]
+        for each in found.of("kubernetes:core/v1:ServiceAccount")
+    }
+    assert accounts == {"jobs": "everything-else-jobs", "controllers": "everything-else-controllers"}
+    # Which of the namespace's accounts may act as which.
+    assert {
+        each.inputs["serviceAccountId"].partition("@")[0]: each.inputs["member"] for each in found.of(SA_MEMBER)
+    } == {
+        "accounts/everything-else-jobs": "serviceAccount:acme.svc.id.goog[everything-else/jobs]",
+        "accounts/everything-else-controllers": "serviceAccount:acme.svc.id.goog[everything-else/controllers]",
+    }
+    assert "cloudbuild.googleapis.com" in {each.inputs["service"] for each in found.of("gcp:projects/service:Service")}
+    assert not played["sweep"].of("gcp:projects/iAMMember:IAMMember")[2:]
 
 
 def test_what_jobs_need_beside_themselves_comes_first(played: dict[str, Program]) -> None:
@@ -586,15 +627,51 @@ def test_what_jobs_need_beside_themselves_comes_first(played: dict[str, Program]
         assert {"PersistentVolumeClaim:cache", "Role:everything-else-controllers", "ServiceAccount:controllers"} < set(
             each.options["depends_on"]
         )
-    assert sorted(each.inputs["member"] for each in found.of(SA_MEMBER)) == [
-        "serviceAccount:acme.svc.id.goog[everything-else/controllers]",
-        "serviceAccount:acme.svc.id.goog[everything-else/jobs]",
-    ]
 
 
 def test_images_are_built_for_the_machines_that_run_them(played: dict[str, Program]) -> None:
     platforms = {each.name: each.inputs["platforms"] for each in played["everything-else"].of(IMAGE)}
     assert platforms == {"trainer": ["linux/amd64"], "controller": ["linux/arm64"]}
+
+
+# What the documentation says
+
+NEEDED: dict[str, list[str]] = {
+    CLUSTER: ["container.admin", "iam.serviceAccountUser"],
+    POOL: ["container.admin", "iam.serviceAccountUser"],
+    "gcp:container/getCluster:getCluster": ["container.admin"],
+    "gcp:compute/network:Network": ["compute.networkAdmin"],
+    "gcp:compute/subnetwork:Subnetwork": ["compute.networkAdmin"],
+    "gcp:compute/router:Router": ["compute.networkAdmin"],
+    "gcp:compute/routerNat:RouterNat": ["compute.networkAdmin"],
+    "gcp:compute/resourcePolicy:ResourcePolicy": ["compute.admin"],
+    "gcp:serviceaccount/account:Account": ["iam.serviceAccountAdmin"],
+    SA_MEMBER: ["iam.serviceAccountAdmin"],
+    "gcp:projects/iAMMember:IAMMember": ["resourcemanager.projectIamAdmin"],
+    "gcp:projects/service:Service": ["serviceusage.serviceUsageAdmin"],
+    "gcp:artifactregistry/repository:Repository": ["artifactregistry.admin"],
+    "gcp:artifactregistry/getRepository:getRepository": ["artifactregistry.admin"],
+    IMAGE: ["artifactregistry.admin"],
+    "gcp:storage/bucket:Bucket": ["storage.admin"],
+    "gcp:storage/bucketIAMMember:BucketIAMMember": ["storage.admin"],
+    "gcp:vertex/aiTensorboard:AiTensorboard": ["aiplatform.user"],
+    "pulumi:pulumi:StackReference": [],
+    "pulumi:providers:kubernetes": [],
+    "xmgen:index:Code": [],
+}
+"""The roles without which a resource cannot be created, or a function not called."""
+
+
+def test_the_documentation_lists_the_roles_that_up_needs(played: dict[str, Program]) -> None:
+    declared = {each.type for program in played.values() for each in program.resources}
+    declared |= {call["token"] for program in played.values() for call in program.calls}
+    # A KeyError here is a new kind of resource: which role does it take?
+    needed = {
+        role for type in declared for role in (["container.admin"] if type.startswith("kubernetes:") else NEEDED[type])
+    }
+    text = (gcp_programs.ROOT / "docs" / "gke.md").read_text(encoding="utf-8")
+    table = text.partition("## Roles")[2].partition("In a Shared VPC")[0]
+    assert set(re.findall(r"`roles/([\w.]+)`", table)) == needed
 
 
 # Shared clusters

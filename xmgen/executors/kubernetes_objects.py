@@ -109,13 +109,14 @@ def _claim(namespace: str, volume: Volume) -> Manifest:
 
 
 def _role(place: str, namespace: str) -> Manifest:
-    """What XManager does in a cluster: start jobs, watch them, read what they print."""
+    """What XManager does in a cluster: start jobs, watch them (it reads `jobs/status`), read what they print."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
         "metadata": {"name": f"{namespace}-{CONTROLLERS_ACCOUNT}", "namespace": place},
         "rules": [
             {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list", "watch"]},
+            {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "list"]},
             {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list", "watch"]},
         ],

@@ -39,6 +39,11 @@ def problems(experiment: Experiment, place: Place) -> list[Problem]:
     return [*result, *kubernetes_objects.claim_problems(experiment)]
 
 
+def is_bucket(text: str) -> bool:
+    """Whether it can be the name of a bucket, or stands for the stack's."""
+    return _BUCKET.fullmatch(text) is not None
+
+
 def _secrets_here(job: Job, secrets: set[str], where: str) -> Iterator[Problem]:
     if any(secret in text for text in kubernetes.texts_of(job) for secret in secrets):
         yield Problem(
@@ -89,7 +94,7 @@ def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
         yield Problem(f"the volume at {path} needs either a bucket or a claim", where)
     if volume.bucket is not None:
         bucket, _, folder = volume.bucket.partition("/")
-        if not _BUCKET.fullmatch(bucket):
+        if not is_bucket(bucket):
             yield Problem(f"{volume.bucket!r} is no bucket", where, "its name without gs://, or name/folder")
         if "," in folder:
             yield Problem(f"{volume.bucket!r}: a comma cannot stand in the name of a folder", where)
