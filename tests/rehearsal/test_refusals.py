@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from xmgen.provider.wire import UNKNOWN
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import LostResponse
 from xmgen.rehearsal.cloud.kinds import (
@@ -228,6 +229,76 @@ def test_every_rule_names_its_source() -> None:
                 ("nodeConfig.guestAccelerators[1].type", "is required"),
             ],
         ),
+        (NODE_POOL, {"cluster": "c", "nodeConfig": [{"spot": True}]}, [("nodeConfig", "expected an object")]),
+        (NODE_POOL, {"cluster": "c", "nodeConfig": {"taints": {}}}, [("nodeConfig.taints", "expected a list")]),
+        (
+            NODE_POOL,
+            {
+                "cluster": "c",
+                "nodeConfig": {"taints": ["spot"], "oauthScopes": [True], "spot": "true", "diskSizeGb": 1.5},
+            },
+            [
+                ("nodeConfig.taints[0]", "expected an object"),
+                ("nodeConfig.oauthScopes[0]", "a text is required"),
+                ("nodeConfig.spot", "a boolean is required"),
+                ("nodeConfig.diskSizeGb", "a number is required"),
+            ],
+        ),
+        (
+            NODE_POOL,
+            {"cluster": "c", "nodeConfig": {"labels": {"kind": 1}, "taints": [{"key": "k", "value": "v"}]}},
+            [
+                ("nodeConfig.labels.kind", "a text is required"),
+                ("nodeConfig.taints[0].effect", "'effect' is required"),
+            ],
+        ),
+        (
+            NODE_POOL,
+            {
+                "cluster": "c",
+                "nodeConfig": {
+                    "guestAccelerators": [
+                        {"type": "t", "count": 1, "gpuDriverInstallationConfig": {"driverVersion": "LATEST"}}
+                    ]
+                },
+                "placementPolicy": {"tpuTopology": "4x4"},
+                "autoscaling": {"total_max_node_count": 1},
+            },
+            [
+                ("nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.driverVersion", "is not expected here"),
+                ("nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion", "is required"),
+                ("placementPolicy.type", "is required"),
+                ("autoscaling.total_max_node_count", "is not expected here"),
+            ],
+        ),
+        (
+            CLUSTER,
+            {
+                "addonsConfig": {"gcsFuseCsiDriverConfig": {}},
+                "masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlok": "10.0.0.0/8"}]},
+                "workloadIdentityConfig": {"workloadPool": ["p"]},
+            },
+            [
+                ("addonsConfig.gcsFuseCsiDriverConfig.enabled", "is required"),
+                ("masterAuthorizedNetworksConfig.cidrBlocks[0].cidrBlok", "is not expected here"),
+                ("masterAuthorizedNetworksConfig.cidrBlocks[0].cidrBlock", "is required"),
+                ("workloadIdentityConfig.workloadPool", "a text is required"),
+            ],
+        ),
+        (
+            SUBNETWORK,
+            {
+                "network": "n",
+                "ipCidrRange": "10.0.0.0/20",
+                "secondaryIpRanges": [{"rangeName": "pods", "cidr": "x"}, 1],
+            },
+            [
+                ("secondaryIpRanges[0].cidr", "is not expected here"),
+                ("secondaryIpRanges[1]", "expected an object"),
+            ],
+        ),
+        # What is not known yet is taken for what it should be.
+        (NODE_POOL, {"cluster": UNKNOWN, "nodeConfig": {"serviceAccount": UNKNOWN, "taints": UNKNOWN}}, []),
         ("gcp:container/nodePools:NodePools", {}, [("", "there is no resource")]),
     ],
 )
