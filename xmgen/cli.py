@@ -237,7 +237,6 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 @click.option(
     "--registry",
     metavar="HOST:PORT",
-    default="",
     help="Build the images, and push them to this registry on a loopback address. Else their digests are computed.",
 )
 @click.option("--folder", type=click.Path(path_type=Path), help="Keep everything in this folder, to look at or go on.")
@@ -248,7 +247,7 @@ def rehearse(
     stack: str,
     pod_seconds: float,
     quota: Path | None,
-    registry: str,
+    registry: str | None,
     folder: Path | None,
     parallel: int | None,
     as_markdown: bool,

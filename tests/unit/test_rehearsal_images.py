@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from xmgen.errors import InputError, OperationError
 from xmgen.provider import daemon
 from xmgen.rehearsal import images
@@ -14,6 +18,7 @@ from xmgen.rehearsal import images
 @pytest.mark.parametrize(
     "registry",
     [
+        "",
         "europe-west4-docker.pkg.dev:443",
         "gcr.io",
         "10.0.0.1:5000",
@@ -40,6 +45,27 @@ def test_without_a_daemon_nothing_is_begun(registry: str, tmp_path: Path, monkey
     with pytest.raises(OperationError, match="no Docker daemon answers"):
         images.prepare(registry)
     daemon.unreachable.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("registry", "code", "said"),
+    [
+        ("gcr.io:443", 2, "'gcr.io:443' is no registry on this machine: a rehearsal pushes nowhere else"),
+        # As of a shell's variable that is not set.
+        ("", 2, "'' is no registry on this machine"),
+        ("127.0.0.1:9", 1, "no Docker daemon answers"),
+    ],
+)
+def test_the_command_line(registry: str, code: int, said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from xmgen.cli import main; main()", "rehearse", "gke-train", "--registry", registry],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,13 @@ Listener = Callable[[str, Progress, Change | None], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """pod_seconds: how long the pods of jobs run. quota: a file of limits. parallel: resources worked on at a time.
-    registry: where images are pushed; empty when none are built.
+    registry: where images are pushed; None when none are built.
     """
 
     pod_seconds: float = 3.0
     quota: Path | None = None
     parallel: int | None = None
-    registry: str = ""
+    registry: str | None = None
 
 
 def _silent(phase: str, progress: Progress, change: Change | None) -> None:
@@ -78,7 +78,7 @@ class Rehearsal:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
-        if self._options.registry:
+        if self._options.registry is not None:
             images.prepare(self._options.registry)
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as begun:
@@ -93,7 +93,7 @@ class Rehearsal:
             store = Store(self.folder / "cloud.json")
             self.pools = Pools(store, api, Quota.read(self._options.quota))
             dials = self.folder / "dials.json"
-            self.cloud = Cloud(store, dials, endpoint, self.pools.remove, self._options.registry)
+            self.cloud = Cloud(store, dials, endpoint, self.pools.remove, self._options.registry or "")
             server = begun.enter_context(CloudServer(self.cloud))
             self.observer = Observer(self.pools)
             self.observer.start()
@@ -139,7 +139,7 @@ class Rehearsal:
         """
         if plan.cluster is None:
             raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
-        report = Report(stack=plan.experiment.stack, registry=self._options.registry)
+        report = Report(stack=plan.experiment.stack, registry=self._options.registry or "")
         before = leftovers.objects(self.cluster.api()), leftovers.resources(self.cloud.store).keys()
         self.observer.forget()
         with ExitStack() as owned:
