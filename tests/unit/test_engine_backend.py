@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -130,10 +131,11 @@ def test_the_lock_of_a_dead_process_is_removed(project: Project, backend: Backen
     # The number of a dead process may have gone to another program: this one is not Pulumi.
     reused = lock(project, backend, os.getpid())
     assert backends.is_locked(backend, project, "dev") is False
-    assert backends.clear_dead_locks(backend, project, "dev") == 2
+    taken = [datetime.fromtimestamp(each.stat().st_mtime, UTC) for each in (file, reused)]
+    assert sorted(backends.clear_dead_locks(backend, project, "dev")) == sorted(taken)
     assert not file.exists()
     assert not reused.exists()
-    assert backends.clear_dead_locks(backend, project, "dev") == 0
+    assert backends.clear_dead_locks(backend, project, "dev") == []
 
 
 def test_the_lock_of_a_living_pulumi_is_respected(project: Project, backend: Backend, tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_the_lock_of_another_machine_is_not_ours_to_judge(project: Project, back
 def test_locks_of_other_backends_are_not_looked_at(project: Project) -> None:
     cloud = Backend("https://api.pulumi.com", own=False)
     assert backends.is_locked(cloud, project, "dev") is None
-    assert backends.clear_dead_locks(cloud, project, "dev") == 0
+    assert backends.clear_dead_locks(cloud, project, "dev") == []
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
@@ -109,15 +110,16 @@ def has_secret(config: object) -> bool:
             return False
 
 
-def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
-    """Remove the locks that killed processes of this machine left in a backend of files. Returns their number.
+def clear_dead_locks(backend: Backend, project: Project, stack: str) -> list[datetime]:
+    """Remove the locks that killed processes of this machine left in a backend of files. Returns when they were taken.
 
     Raises OperationError while the stack is locked by a process that lives, or by one of another machine, of which
     nobody here can say. Other backends expire their locks themselves.
     """
     dead: list[Path] = []
+    taken: list[datetime] = []
     problems: list[Problem] = []
-    for file, host, pid in _locks(backend, project, stack):
+    for file, host, pid, since in _locks(backend, project, stack):
         if host != socket.gethostname():
             problems.append(
                 Problem(
@@ -136,12 +138,13 @@ def clear_dead_locks(backend: Backend, project: Project, stack: str) -> int:
             )
         else:
             dead.append(file)
+            taken.append(since)
     if problems:
         raise OperationError(*problems)
     for file in dead:
         file.unlink(missing_ok=True)
         file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)
-    return len(dead)
+    return taken
 
 
 def repair(backend: Backend, project: Project, stack: str) -> None:
@@ -168,7 +171,7 @@ def is_locked(backend: Backend, project: Project, stack: str) -> bool | None:
     if backend.folder is None:
         return None
     locks = _locks(backend, project, stack)
-    return any(host != socket.gethostname() or _is_pulumi(pid) for _, host, pid in locks)
+    return any(host != socket.gethostname() or _is_pulumi(pid) for _, host, pid, _ in locks)
 
 
 def _logged_in(environment: Mapping[str, str]) -> str | None:
@@ -181,17 +184,18 @@ def _logged_in(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def _locks(backend: Backend, project: Project, stack: str) -> list[tuple[Path, str, int]]:
-    """The locks of a stack in a backend of files: file, host and process."""
+def _locks(backend: Backend, project: Project, stack: str) -> list[tuple[Path, str, int, datetime]]:
+    """The locks of a stack in a backend of files: file, host, process and when it was taken."""
     if backend.folder is None:
         return []
     folder = backend.folder / ".pulumi" / "locks" / "organization" / project.name / stack
-    locks: list[tuple[Path, str, int]] = []
+    locks: list[tuple[Path, str, int, datetime]] = []
     for file in sorted(folder.glob("*.json")):
         # One that is gone or half written belongs to a process that is just starting or ending.
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             content = json.loads(file.read_text(encoding="utf-8"))
-            locks.append((file, str(content["hostname"]), int(content["pid"])))
+            since = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+            locks.append((file, str(content["hostname"]), int(content["pid"]), since))
     return locks
 
 

@@ -17,6 +17,8 @@ RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 RUNNING = "running"
 """The provider's passing message when it starts the jobs of a work unit."""
 
+CREATES = frozenset({"create", "create-replacement"})
+
 CANCELLED = "cancelled"
 """The provider's answer for what it stopped, or never began, because the engine was told to stop."""
 
@@ -93,6 +95,7 @@ class Progress:
     units: every work unit of the experiment, by logical name, in its order. steps: those of a preview.
     jobs: the Jobs on a cluster, by logical name -> their unit. job_statuses: how those stand.
     changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
+    failed_creates: URN -> the state that a create which failed would have led to. errors: URN -> what was said of it.
     """
 
     units: dict[str, Trial]
@@ -102,6 +105,8 @@ class Progress:
     steps: list[Step] = field(default_factory=list[Step])
     changes: dict[str, int] = field(default_factory=dict[str, int])
     result: str = ""
+    failed_creates: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    errors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def apply(self, event: Event) -> Change | None:
         """Take an event in; returns what a user should hear of it."""
@@ -129,6 +134,8 @@ class Progress:
                 failed = operation == "update" and bool(before.get("initErrors"))
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
             return None
+        if kind == "resOpFailedEvent" and operation in CREATES and metadata.get("new"):
+            self.failed_creates[str(metadata["urn"])] = metadata["new"]
         if metadata["type"] in JOB_TYPES and name in self.jobs:
             return self._job(kind, operation, name, metadata)
         if metadata["type"] != resource_types.RUN:
@@ -179,6 +186,8 @@ class Progress:
         if refused := _REFUSED.match(text):
             text = f"{refused[1]}: {text[refused.end() :]}" if refused[1] else text[refused.end() :]
         severity = str(event.get("severity") or "info")
+        if severity == "error" and (urn := str(event.get("urn") or "")):
+            self.errors.setdefault(urn, []).append(text)
         if severity == "debug" or not text or text in SUMMARIES:
             return None
         unit = self.units.get(_name(str(event.get("urn") or "")))

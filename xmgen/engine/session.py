@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from xmgen.engine import backend as backends
+from xmgen.engine import interrupted, orphans
 from xmgen.engine import pulumi as cli
-from xmgen.engine import trials
 from xmgen.engine.backend import Backend
+from xmgen.engine.events import Progress
+from xmgen.engine.interrupted import Sorted
 from xmgen.engine.pulumi import Pulumi
-from xmgen.errors import OperationError
+from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
+    """arguments: what every operation of Pulumi's is given, beyond the stack."""
+
     project: Project
     stack: str
     pulumi: Pulumi
     backend: Backend
+    arguments: tuple[str, ...] = ()
 
     def create_stack(self) -> None:
         """Create the stack in the backend unless it is there."""
@@ -41,31 +48,101 @@ class Session:
     def recover(self) -> list[str]:
         """Make a stack usable again whose last operation was killed. Returns what was done, in sentences.
 
-        Raises OperationError while another process works on the stack.
+        Raises OperationError while another process works on the stack, and while it cannot be found out whether
+        something that a killed operation began is there: to go on could make it twice.
         """
         done: list[str] = []
-        if backends.clear_dead_locks(self.backend, self.project, self.stack):
+        killed = backends.clear_dead_locks(self.backend, self.project, self.stack)
+        if killed:
             done.append("Removed the lock of an operation that was killed.")
+        if ended := orphans.end(self.project.root):
+            noun = "plugin" if ended == 1 else "plugins"
+            done.append(f"Ended {ended} {noun} that an operation had left running when it was killed.")
         export = self.export()
-        pending = trials.pending_operations(export)
-        if not pending:
-            return done
-        creates = [operation for operation in pending if operation.get("type") == "creating"]
-        foreign = [str(operation["resource"]["urn"]) for operation in creates if not _is_ours(operation)]
+        left = interrupted.pending(export)
+        said, unknown = self._settle(export, left, min(killed, default=None))
+        if unknown:
+            raise OperationError(*unknown)
+        if again := left.again + left.taken_up:
+            noun = "operation" if again == 1 else "operations"
+            done.append(f"Took up {again} {noun} that a kill had interrupted.")
+        return done + said
+
+    def settle(self, progress: Progress, begun: datetime) -> list[str]:
+        """Look for what an operation that has ended began without learning what became of it, because a provider died
+        or an answer was lost. Returns what was found, in sentences.
+        """
+        if not progress.failed_creates:
+            return []
+        export = self.export()
+        said, unknown = self._settle(export, interrupted.failed(export, progress), begun)
+        return said + [f"{problem.message} The next `xmgen up` or `xmgen destroy` looks again." for problem in unknown]
+
+    def _settle(self, export: str, left: Sorted, begun: datetime | None) -> tuple[list[str], list[Problem]]:
+        """What has become of each, and what could not be found out."""
+        said = [
+            f"{interrupted.title(each)} may or may not have been created: look for it, and either delete it or take it "
+            f"in with `pulumi import {shlex.join(interrupted.title(each).split())} ID`."
+            for each in left.untraceable
+        ]
+        if not left.sought:
+            # The provider's own journal says how far each of the others came. An import clears all pending operations:
+            # of an update or a deletion the resource itself is still in the state.
+            if left.again or left.taken_up:
+                self._write(export)
+            return said, []
+        sought = {str(each["urn"]): each for each in left.sought}
+        self._write(interrupted.marked(export, left.sought))
+        reasons = self._look(set(sought))
+        export = self.export()
+        there = interrupted.found(export, left.sought)
+        foreign = {urn for urn, each in there.items() if interrupted.older(each, begun)}
         if foreign:
-            # To forget them could leave something behind that costs money; only its owner can tell.
-            done += [
-                f"{urn} may or may not have been created when an operation was killed: "
-                "look, then run `pulumi refresh` to import or forget it."
-                for urn in foreign
-            ]
-            return done
-        # The provider's own journal says how far each of them came, so that creating it again is safe. An import
-        # clears all pending operations: of an update or a deletion the resource itself is still in the state.
-        self.pulumi.run("stack", "import", "--stack", self.stack, stdin=export)
-        noun = "operation" if len(pending) == 1 else "operations"
-        done.append(f"Took up {len(pending)} {noun} that a kill had interrupted.")
-        return done
+            self._write(interrupted.without(export, foreign))
+        for urn, each in sought.items():
+            if urn in foreign:
+                said.append(f"{interrupted.title(each)} was there before, as {each['id']}: it is not this stack's.")
+            elif urn in there:
+                said.append(f"Took up {interrupted.title(each)}, which was created as {there[urn]['id']}.")
+            elif urn not in reasons:
+                said.append(f"{interrupted.title(each)} had not been created yet.")
+        unknown = [
+            Problem(
+                f"whether {interrupted.title(sought[urn])} was created, as {sought[urn]['id']}, cannot be found out: "
+                f"{' '.join(texts)}",
+                hint=f"run the command again; if it is not there, `pulumi state delete '{urn}'` forgets it",
+            )
+            for urn, texts in reasons.items()
+        ]
+        return said, unknown
+
+    def _look(self, urns: set[str]) -> dict[str, list[str]]:
+        """Have the providers read what is marked in the state. Returns why some of it could not be read."""
+        reasons: dict[str, list[str]] = {}
+        while urns:
+            targets = [argument for urn in sorted(urns) for argument in ("--target", urn)]
+            options = ["--stack", self.stack, "--yes", "--skip-preview", *self.arguments]
+            progress = Progress(units={})
+            with self.pulumi.start("refresh", *options, *targets) as operation:
+                for event in operation:
+                    progress.apply(event)
+                code = operation.wait()
+            export = self.export()
+            open_ = interrupted.still_marked(export) & urns
+            errors = {urn: progress.errors[urn] for urn in open_ if urn in progress.errors}
+            if absent := {urn for urn, texts in errors.items() if interrupted.is_absent(texts)}:
+                self._write(interrupted.without(export, absent))
+            reasons |= {urn: texts for urn, texts in errors.items() if urn not in absent}
+            if code and not errors:
+                # Not about one of them: the engine could not begin, or was stopped.
+                said = [message.text for message in progress.messages if message.severity == "error"]
+                raise OperationError(cli.failure("pulumi refresh", "\n".join([*said, *operation.messages])))
+            # One that cannot be read keeps the engine from reading others.
+            urns = open_ - errors.keys() if errors else set()
+        return reasons
+
+    def _write(self, state: str) -> None:
+        self.pulumi.run("stack", "import", "--stack", self.stack, stdin=state)
 
 
 def begin(project: Project, stack: str) -> Session:
@@ -77,7 +154,3 @@ def begin(project: Project, stack: str) -> Session:
     backends.repair(backend, project, stack)
     pulumi = replace(pulumi, overrides={**overrides, **pulumi.overrides})
     return Session(project=project, stack=stack, pulumi=pulumi, backend=backend)
-
-
-def _is_ours(operation: trials.Resource) -> bool:
-    return str(operation["resource"]["type"]).startswith("xmgen:")

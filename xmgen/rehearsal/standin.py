@@ -92,9 +92,14 @@ class CloudResource:
         return State(id=answer["id"], outputs={**news, **answer["outputs"]}, reasons=tuple(answer.get("reasons", ())))
 
     async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
-        answer = await self._rehearsal.ask("read", type=request.urn.type, urn=request.urn.text, id=id)
+        known = bool(state)
+        answer = await self._rehearsal.ask("read", type=request.urn.type, urn=request.urn.text, id=id, state=known)
         if "id" not in answer:
             return None
+        if not known:
+            # The project is the provider's where the resource does not name one.
+            found = {key: value for key, value in answer["inputs"].items() if key != "project" or key in inputs}
+            return State(id=answer["id"], outputs={**found, **answer["outputs"]}, inputs=found)
         return State(id=answer["id"], outputs={**state, **answer["outputs"]}, inputs=inputs or answer["inputs"])
 
     async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from xmgen.rehearsal.cloud import arguments, kinds, refusals
 from xmgen.rehearsal.cloud.dials import Dials, LostResponse
@@ -13,6 +15,9 @@ from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE, Endpoint
 from xmgen.rehearsal.cloud.store import Item, Properties, Store, part
 
 GOOGLE = "gcp:"
+
+Point = Literal["received", "done"]
+"""Of an operation: its request is there, and nothing has happened yet; it has been carried out, and nobody knows."""
 
 _LOOKUPS = {
     "gcp:container/getCluster:getCluster": CLUSTER,
@@ -43,21 +48,27 @@ class Cloud:
         self.dials = Dials(dials)
         self._endpoint = endpoint
         self._remove_nodes = remove_nodes
+        self.at: Callable[[Point, str, str], None] = _nothing
+        """Called with a point of every operation, its kind and its URN: how a test has something happen just then."""
 
     def answer(self, request: Properties) -> Properties:
         """The answer to a stand-in's request. Refusals are answers, too: `{"error": text}`.
 
         Raises LostResponse when the answer is to be lost.
         """
-        operation = str(request["operation"])
+        operation, urn = str(request["operation"]), str(request.get("urn", ""))
         try:
-            after = self.dials.apply(operation, str(request.get("type", "")), str(request.get("urn", "")))
+            self.at("received", operation, urn)
+            course = self.dials.apply(operation, str(request.get("type", "")), urn)
             answer = self._do(operation, request)
         except Refusal as refusal:
             return {"error": str(refusal)}
-        if after == "lost":
+        # As Google does it: an operation under way goes on whether or not somebody waits for it, and can be seen.
+        time.sleep(course.seconds)
+        self.at("done", operation, urn)
+        if course.fault == "lost":
             raise LostResponse
-        if after == "half":
+        if course.fault == "half":
             answer["reasons"] = ["googleapi: Error 500: the operation failed half-way, internalError"]
         return answer
 
@@ -72,8 +83,7 @@ class Cloud:
             case "create":
                 return self._create(request)
             case "read":
-                item = self.store.get(str(request["id"]))
-                return {"id": item.id, "outputs": item.outputs, "inputs": item.inputs} if item else {}
+                return self._read(request)
             case "update":
                 return self._update(request)
             case "delete":
@@ -115,6 +125,21 @@ class Cloud:
             )
         )
         return {"id": id, "outputs": outputs}
+
+    def _read(self, request: Properties) -> Properties:
+        """state: whether the caller knows it. Else this is an import, by one of the ids that pulumi-gcp takes."""
+        type, id = str(request["type"]), str(request["id"])
+        item = self.store.get(id if request["state"] else kinds.imported(type, id))
+        if item is None:
+            if type == CLUSTER and not request["state"]:
+                # The import waits until a cluster is ready, and so fails where there is none.
+                raise Refusal(404, f"Not found: {id}")
+            return {}
+        unread = frozenset[str]() if request["state"] else kinds.kind(type).unread
+        inputs, outputs = (
+            {key: value for key, value in part.items() if key not in unread} for part in (item.inputs, item.outputs)
+        )
+        return {"id": item.id, "outputs": outputs, "inputs": inputs}
 
     def _update(self, request: Properties) -> Properties:
         type, inputs = str(request["type"]), _complete(request)
@@ -190,3 +215,7 @@ def _complete(request: Properties) -> Properties:
         "project": request["project"],
         **{key: value for key, value in request["inputs"].items() if value is not None},
     }
+
+
+def _nothing(point: Point, operation: str, urn: str) -> None:
+    pass

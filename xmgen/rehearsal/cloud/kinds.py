@@ -36,7 +36,8 @@ class Endpoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """named: the property that the provider fills with a generated name. id: Google's identity of it. api: the service
-    that has to be enabled. parents: ids that it uses. replaces: properties that cannot be changed in place.
+    that has to be enabled. parents: ids that it uses. replaces: properties that cannot be changed in place. unread:
+    those that only steer the provider, which an import therefore does not find.
     """
 
     id: Callable[[Properties], str]
@@ -45,10 +46,27 @@ class Kind:
     outputs: Callable[[Properties], Properties] = lambda inputs: {}
     parents: Callable[[Properties], list[str]] = lambda inputs: []
     replaces: frozenset[str] = frozenset({"name", "project", "location", "region"})
+    unread: frozenset[str] = frozenset()
 
 
 def kind(type: str) -> Kind:
     return KINDS.get(type) or Kind(id=lambda inputs: f"{_project(inputs)}/{type}/{_hash(inputs)}", named="name")
+
+
+def imported(type: str, id: str) -> str:
+    """The id of what pulumi-gcp imports by this one, in the longest form that its documentation names."""
+    words = id.split("/")
+    match type:
+        case t if t == NODE_POOL and len(words) == 4:
+            project, location, cluster, pool = words
+            return f"projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{pool}"
+        case t if t == ROUTER_NAT and len(words) == 7:
+            return "/".join((words[1], words[3], words[5], words[6]))
+        case t if t == BUCKET:
+            return words[-1]
+        case _:
+            # Grants: what it is on, the role and the member.
+            return id.replace(" ", "/")
 
 
 def generated_name(name: str, seed: bytes) -> str:
@@ -209,6 +227,7 @@ KINDS: dict[str, Kind] = {
         outputs=_cluster,
         parents=_cluster_parents,
         replaces=frozenset({"name", "project", "location", "network", "subnetwork", "ipAllocationPolicy"}),
+        unread=frozenset({"removeDefaultNodePool", "deletionProtection"}),
     ),
     NODE_POOL: Kind(
         id=lambda inputs: f"{cluster_of(inputs)}/nodePools/{inputs['name']}",

@@ -1,0 +1,149 @@
+"""What is looked for after an operation that was killed, or that lost an answer, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from xmgen.engine import interrupted
+from xmgen.engine.events import Progress
+from xmgen.engine.interrupted import MARK
+
+PROVIDER_URN = "urn:pulumi:dev::experiments::pulumi:providers:gcp::default"
+PROVIDER = {
+    "urn": PROVIDER_URN,
+    "type": "pulumi:providers:gcp",
+    "id": "f00",
+    "custom": True,
+    "inputs": {"project": "acme"},
+}
+BEGUN = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+
+
+def resource(type: str, name: str, **fields: Any) -> dict[str, Any]:
+    urn = f"urn:pulumi:dev::experiments::{type}::{name}"
+    return {"urn": urn, "type": type, "custom": True, "provider": f"{PROVIDER_URN}::f00", **fields}
+
+
+NETWORK = resource("gcp:compute/network:Network", "net", inputs={"name": "net-1234567"})
+NETWORK_ID = "projects/acme/global/networks/net-1234567"
+IMAGE = resource("docker-build:index:Image", "image", inputs={})
+RUN = resource("xmgen:local:Run", "train", inputs={})
+TENSORBOARD = resource("gcp:vertex/aiTensorboard:AiTensorboard", "runs", inputs={"region": "r1"})
+
+
+def state(*resources: dict[str, Any], **pending: list[dict[str, Any]]) -> str:
+    operations = [{"resource": each, "type": kind} for kind, found in pending.items() for each in found]
+    return json.dumps(
+        {"version": 3, "deployment": {"resources": [PROVIDER, *resources], "pending_operations": operations}}
+    )
+
+
+def resources(export: str) -> list[dict[str, Any]]:
+    return json.loads(export)["deployment"]["resources"][1:]
+
+
+def test_creates_are_told_apart() -> None:
+    left = interrupted.pending(
+        state(NETWORK, creating=[NETWORK, IMAGE, RUN, TENSORBOARD], updating=[NETWORK], deleting=[NETWORK])
+    )
+    assert left == interrupted.Sorted(
+        sought=[{**NETWORK, "id": NETWORK_ID}], untraceable=[TENSORBOARD], again=2, taken_up=2
+    )
+
+
+def test_a_search_that_was_interrupted_goes_on() -> None:
+    marked = {**NETWORK, "id": NETWORK_ID, "initErrors": [MARK]}
+    assert interrupted.pending(state(marked)).sought == [marked]
+
+
+REPLACED = {**NETWORK, "id": "older", "outputs": {"name": "older"}}
+SOUGHT = {**NETWORK, "id": NETWORK_ID}
+MARKED = {**SOUGHT, "initErrors": [MARK]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], [MARKED]),
+        ([RUN], [RUN, MARKED]),
+        # A replacement: the one that was replaced still has to go, after the new one is there.
+        ([REPLACED, RUN], [MARKED, {**REPLACED, "delete": True}, RUN]),
+        # It is gone already.
+        ([{**REPLACED, "pendingReplacement": True}, RUN], [MARKED, RUN]),
+        ([MARKED, RUN], [MARKED, RUN]),
+    ],
+)
+def test_what_is_sought_stands_in_the_state_with_a_mark(
+    before: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> None:
+    export = interrupted.marked(state(*before, creating=[NETWORK]), [SOUGHT])
+    assert resources(export) == after
+    assert interrupted.pending(export).sought == [MARKED]
+    assert interrupted.still_marked(export) == {NETWORK["urn"]}
+    there = {**SOUGHT, "outputs": {"name": "net-1234567"}}
+    assert interrupted.found(state(there), [SOUGHT]) == {NETWORK["urn"]: there}
+    assert interrupted.found(export, [SOUGHT]) == {}
+    assert MARKED not in resources(interrupted.without(export, [NETWORK["urn"]]))
+
+
+@pytest.mark.parametrize(
+    ("text", "sought"),
+    [
+        ("error reading from server: EOF", True),
+        ('connection error: desc = "transport: dial tcp 127.0.0.1:1: connect: connection refused"', True),
+        ("rpc error: code = Unavailable desc = transport is closing", True),
+        ("googleapi: got HTTP response code 502: the response was lost", True),
+        ("googleapi: Error 503: The service is currently unavailable, backendError", True),
+        ('Post "https://10.0.0.2/api/v1/namespaces": read tcp 10.0.0.1:1: connection reset by peer', True),
+        # Answers: what is there belongs to somebody else, or nothing is there.
+        ("googleapi: Error 409: Already exists, alreadyExists", False),
+        ("googleapi: Error 429: Quota exceeded, rateLimitExceeded", False),
+        ("googleapi: Error 403: forbidden, forbidden", False),
+        ('namespaces "jobs" already exists', False),
+    ],
+)
+def test_only_creates_without_an_answer_are_looked_for(text: str, sought: bool) -> None:
+    new = {key: value for key, value in NETWORK.items() if key != "custom"}
+    progress = Progress(units={}, failed_creates={NETWORK["urn"]: new}, errors={NETWORK["urn"]: [text]})
+    found = interrupted.failed(state(RUN), progress).sought
+    # It is deleted before everything that was there when it was made.
+    expected = {**NETWORK, "id": NETWORK_ID, "dependencies": [PROVIDER_URN, RUN["urn"]]}
+    assert found == ([expected] if sought else [])
+    # It is in the state already, as failed.
+    assert interrupted.failed(state(NETWORK), progress).sought == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "begun", "expected"),
+    [
+        ({"metadata": {"creationTimestamp": "2026-05-01T11:00:00Z"}}, BEGUN, True),
+        ({"metadata": {"creationTimestamp": "2026-05-01T12:00:10Z"}}, BEGUN, False),
+        # Clocks differ.
+        ({"metadata": {"creationTimestamp": "2026-05-01T11:59:00Z"}}, BEGUN, False),
+        ({"createTime": "2026-05-01T10:00:00.123456Z"}, BEGUN, True),
+        ({"timeCreated": "2026-05-01T12:00:10Z"}, BEGUN, False),
+        ({"name": "net"}, BEGUN, False),
+        ({"createTime": "2026-05-01T10:00:00Z"}, None, False),
+        (None, BEGUN, False),
+    ],
+)
+def test_what_was_there_before_is_somebody_elses(
+    outputs: dict[str, Any] | None, begun: datetime | None, expected: bool
+) -> None:
+    assert interrupted.older({**NETWORK, "outputs": outputs}, begun) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "absent"),
+    [
+        ("googleapi: Error 404: Not found: projects/acme/locations/z/clusters/c, notFound", True),
+        ("rpc error: code = NotFound desc = Not found", True),
+        ("googleapi: Error 403: Permission denied, forbidden", False),
+    ],
+)
+def test_an_import_may_fail_where_there_is_nothing(text: str, absent: bool) -> None:
+    assert interrupted.is_absent([text]) is absent

@@ -1,0 +1,175 @@
+"""Creations of which nobody knows whether they came true: found by their ids, and taken into the state or dropped.
+
+The engine notes an operation before it begins it. When it is killed, or loses a provider or an answer, something may be
+there that Pulumi does not know, and that costs money. What a create was asked for says under which id it would be
+(`import_ids`); so it goes into the state under that id, marked, and `pulumi refresh` reads it: what is there gets the
+outputs of an import and loses the mark, what is not there leaves the state.
+
+The mark stays until that is known, so that a kill in the midst of it changes nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from xmgen.engine import trials
+from xmgen.engine.events import Progress
+from xmgen.engine.import_ids import import_id
+from xmgen.engine.trials import Resource
+
+MARK = "nobody knows yet whether this was created: `xmgen up` or `xmgen destroy` looks"
+"""The only reason of a resource that is being looked for. Plain Pulumi shows it, too."""
+
+_UNKNOWN_OUTCOME = re.compile(
+    r"error reading from server|transport is closing|code = (?:Unavailable|DeadlineExceeded)|\bEOF\b"
+    r"|connection (?:reset|refused)|broken pipe|i/o timeout|deadline exceeded"
+    r"|Error 5\d\d\b|HTTP response code 5\d\d"
+)
+"""A provider that died, a connection that broke, a server that failed: the request may have been carried out.
+A refusal (4xx) is an answer; the one that says a name is taken speaks of something that belongs to somebody else."""
+
+_NOT_THERE = re.compile(r"Error 404\b|code = NotFound")
+"""An import of what is not there: some of Google's say so by an error."""
+
+_AGAIN = re.compile(r"pulumi:|docker-build:|xmgen:")
+"""Types that are safely created again: an image has its content's tag, and xmgen's own provider keeps a journal."""
+
+_CREATED = ("creationTimestamp", "createTime", "timeCreated")
+_CLOCKS_APART = timedelta(minutes=2)
+
+
+@dataclass(slots=True)
+class Sorted:
+    """sought: what can be looked for, with its id. untraceable: the others that may be there. again: number of creates
+    that are simply done again. taken_up: operations on resources that the state has, which `up` repeats.
+    """
+
+    sought: list[Resource] = field(default_factory=list[Resource])
+    untraceable: list[Resource] = field(default_factory=list[Resource])
+    again: int = 0
+    taken_up: int = 0
+
+
+def pending(export: str) -> Sorted:
+    """What an operation that was killed left open, and what an earlier search has not found out about."""
+    result = Sorted(sought=[each for each in trials.resources(export) if _marked(each)])
+    operations = trials.pending_operations(export)
+    creates = [each["resource"] for each in operations if each.get("type") == "creating"]
+    result.taken_up = len(operations) - len(creates)
+    _sort(export, creates, result)
+    return result
+
+
+def failed(export: str, progress: Progress) -> Sorted:
+    """Creates of an operation that has ended by itself whose answers say nothing about what became of them."""
+    state = trials.resources(export)
+    known = {str(each["urn"]) for each in state if not each.get("pendingReplacement")}
+    # The order in which everything must go again is not known of these. Nothing depends on them yet.
+    before = [str(each["urn"]) for each in state]
+    creates = [
+        {**new, "custom": True, "dependencies": before}
+        for urn, new in progress.failed_creates.items()
+        if urn not in known and any(_UNKNOWN_OUTCOME.search(text) for text in progress.errors.get(urn, ()))
+    ]
+    result = Sorted()
+    _sort(export, creates, result)
+    return result
+
+
+def marked(export: str, sought: Iterable[Resource]) -> str:
+    """The state with what is sought in it, under the ids by which it is found, and without pending operations."""
+    content = json.loads(export)
+    deployment = content["deployment"]
+    deployment.pop("pending_operations", None)
+    resources: list[Resource] = deployment.get("resources") or []
+    for each in sought:
+        resources = _with(resources, {**each, "initErrors": [MARK]})
+    deployment["resources"] = resources
+    return json.dumps(content)
+
+
+def without(export: str, urns: Iterable[str]) -> str:
+    """The state without these resources, which are marked and not there, or which are not the stack's."""
+    content = json.loads(export)
+    gone = set(urns)
+    deployment = content["deployment"]
+    deployment["resources"] = [
+        each for each in deployment["resources"] if each["urn"] not in gone or each.get("delete")
+    ]
+    return json.dumps(content)
+
+
+def still_marked(export: str) -> set[str]:
+    return {str(each["urn"]) for each in trials.resources(export) if _marked(each)}
+
+
+def found(export: str, sought: Iterable[Resource]) -> dict[str, Resource]:
+    """Those that are there, as they were read."""
+    wanted = {str(each["urn"]) for each in sought}
+    return {
+        str(each["urn"]): each
+        for each in trials.resources(export)
+        if each["urn"] in wanted and not _marked(each) and not each.get("delete")
+    }
+
+
+def is_absent(texts: Iterable[str]) -> bool:
+    """Whether a read that failed says that nothing is there."""
+    return any(_NOT_THERE.search(text) for text in texts)
+
+
+def older(resource: Resource, begun: datetime | None) -> bool:
+    """Whether it was there before the operation began that would have created it: then it is somebody else's."""
+    outputs = cast(dict[str, Any], resource.get("outputs") or {})
+    metadata = outputs.get("metadata")
+    places: list[dict[str, Any]] = [outputs, *([cast(dict[str, Any], metadata)] if isinstance(metadata, dict) else [])]
+    texts = [place[key] for place in places for key in _CREATED if isinstance(place.get(key), str)]
+    if begun is None or not texts:
+        return False
+    created = datetime.fromisoformat(texts[0])
+    return created.tzinfo is not None and created < begun - _CLOCKS_APART
+
+
+def title(resource: Resource) -> str:
+    """How a user knows it."""
+    return f"{resource['type']} {str(resource['urn']).rsplit('::', 1)[-1]}"
+
+
+def _sort(export: str, creates: Iterable[Resource], result: Sorted) -> None:
+    providers = {f"{each['urn']}::{each.get('id')}": each for each in trials.resources(export)}
+    for each in creates:
+        if _AGAIN.match(str(each["type"])) or not each.get("custom"):
+            result.again += 1
+            continue
+        provider = cast(Mapping[str, Any], (providers.get(str(each.get("provider"))) or {}).get("inputs") or {})
+        id = import_id(str(each["type"]), cast(dict[str, Any], each.get("inputs") or {}), provider)
+        if id is None:
+            result.untraceable.append(each)
+        else:
+            result.sought.append({**{key: each[key] for key in each if key != "outputs"}, "id": id})
+
+
+def _with(resources: list[Resource], sought: Resource) -> list[Resource]:
+    result: list[Resource] = []
+    placed = False
+    for each in copy.deepcopy(resources):
+        if each["urn"] == sought["urn"] and not each.get("delete"):
+            result.append(sought)
+            placed = True
+            if each.get("pendingReplacement") or _marked(each):
+                # Deleted already, for the one that is sought; or this very search, which was interrupted.
+                continue
+            # It is still there, and goes when its replacement is in place.
+            each["delete"] = True
+        result.append(each)
+    return result if placed else [*result, sought]
+
+
+def _marked(resource: Resource) -> bool:
+    return resource.get("initErrors") == [MARK]
