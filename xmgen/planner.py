@@ -58,7 +58,12 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         units=units,
         objects=tuple(kubernetes_objects.objects(experiment, service=service, controllers=controllers)),
         controllers=controllers,
-        notes=(*_notes(experiment), *(on_cluster.notes if on_cluster else ()), *(on_vertex.notes if on_vertex else ())),
+        notes=(
+            *_notes(experiment),
+            *kubernetes_refusals.notes(experiment),
+            *(on_cluster.notes if on_cluster else ()),
+            *(on_vertex.notes if on_vertex else ()),
+        ),
     )
 
 

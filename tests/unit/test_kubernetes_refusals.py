@@ -166,6 +166,20 @@ def test_tags_that_nothing_can_be_pushed_under(tag: str) -> None:
     assert problems(made) == [f"executable 'trainer' cannot be pushed as {tag!r}"]
 
 
+def test_buckets_to_which_jobs_may_have_no_right_are_noted() -> None:
+    mounted = kubernetes(on={"volumes": (Volume(path="/data", bucket="images/train"),)})
+    own = Reference(kind="bucket", name="staging")
+    made = experiment(
+        job("--data=gs://images/train", f"--out=gs://{own.token}/x", executor=mounted),
+        job("--logs=gs://acme-logs/a", ShellSafeArg("gs://acme.logs"), env={"WHERE": "gs://acme-logs,s3://x"}),
+    )
+    assert planner.plan(replace(made, references=(own,))).notes == (
+        "Jobs name gs://acme-logs, gs://acme.logs: their account, sweep-jobs, may use the stack's own bucket and those "
+        "that they mount; others somebody has to grant it, unless they are public.",
+    )
+    assert planner.plan(experiment(job("--data=gs:///x", "gs://"))).notes == ()
+
+
 def test_a_cluster_that_is_not_there() -> None:
     with pytest.raises(InputError) as caught:
         planner.plan(experiment(cluster=ClusterChoice(kind="stack", name="sweep")))

@@ -1,4 +1,7 @@
-"""`python -m tests.vectors TOOL --vectors …`: TOOL is `xmanager` (with `--source CHECKOUT`) or `caliban`."""
+"""`python -m tests.vectors TOOL …`
+
+TOOL is `xmanager` (`--vectors DIR --source CHECKOUT`), `programs` (`--source CHECKOUT`) or `caliban` (`--vectors FILE`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.vectors import caliban, caliban_rules, rules, xmanager
+from tests.vectors import caliban, caliban_rules, programs, rules, xmanager
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     tool = tools.add_parser("caliban", help="what Caliban's functions answered")
     tool.add_argument("--vectors", type=Path, metavar="FILE", help="JSON with a list `vectors`")
     tool.add_argument("--rules", action="store_true", help="print where we differ on purpose, and stop")
+    tool = tools.add_parser("programs", help="XManager's examples, compiled and run under Pulumi's mocks")
+    tool.add_argument("--source", type=Path, metavar="CHECKOUT", required=True, help="as of xmanager")
     options = parser.parse_args(arguments)
+    if options.tool == "programs":
+        return 0 if programs.run(options.source) else 1
     if options.rules:
         named = {name: rule.says for name, rule in caliban_rules.RULES.items()}
         for name, rule in (named if options.tool == "caliban" else rules.RULES).items():

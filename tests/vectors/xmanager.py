@@ -91,17 +91,17 @@ def _report_other(script: Path, root: Path) -> bool:
     """An example without a vector must compile, or be refused if it is one of those that must."""
     name = script.parent.name
     try:
-        _, experiment = _experiment(script, root, Invocation(flags=_FLAGS_OF_OTHERS.get(name, ())))
+        _, experiment = _experiment(script, root, Invocation(flags=FLAGS_OF_OTHERS.get(name, ())))
     except XmgenError as error:
-        print(f"{'ok  ' if name in _REFUSED else 'FAIL'} {name}: refused: {error}")
-        return name in _REFUSED
+        print(f"{'ok  ' if name in REFUSED else 'FAIL'} {name}: refused: {error}")
+        return name in REFUSED
     print(f"ok   {name}: compiles to {sum(len(unit.jobs) for unit in experiment.units)} jobs")
     return True
 
 
 # Without the flag the launch script itself raises TypeError.
-_FLAGS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
+FLAGS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     "cifar10_tensorflow_k8s_tensorboard": ("--tensorboard_log_dir=gs://bkt/logs",)
 }
 # Trials that are chosen while the experiment runs: docs/xmanager.md.
-_REFUSED = {"vizier"}
+REFUSED = {"vizier"}

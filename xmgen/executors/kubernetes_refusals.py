@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
+from xmgen import names
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.experiment import Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
@@ -13,6 +14,7 @@ from xmgen.experiment import Experiment, Job, Kubernetes, Local, ShellSafeArg, V
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """What every version of Kubernetes takes; newer ones take more."""
 _BUCKET = re.compile(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]|<xmgen:bucket:[^>/]+>")
+_URL = re.compile(r"gs://([a-z0-9][-_.a-z0-9]+[a-z0-9])")
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _RESERVED = (kubernetes.SHARED_MEMORY, kubernetes.OUTPUT_FOLDER)
 
@@ -37,6 +39,25 @@ def problems(experiment: Experiment, place: Place) -> list[Problem]:
                 checked[id(job.executor)] = job.executor
                 result += _executor(job.executor, place(unit, job.name))
     return [*result, *kubernetes_objects.claim_problems(experiment)]
+
+
+def notes(experiment: Experiment) -> list[str]:
+    """What is no problem here, but may be one when the jobs run."""
+    named: dict[str, None] = {}
+    mounted: set[str] = set()
+    for unit in experiment.units:
+        for job in unit.jobs:
+            if isinstance(job.executor, Kubernetes):
+                named |= dict.fromkeys(bucket for text in kubernetes.texts_of(job) for bucket in _URL.findall(text))
+                mounted |= {v.bucket.partition("/")[0] for v in job.executor.volumes or () if v.bucket}
+    others = [f"gs://{bucket}" for bucket in named if bucket not in mounted]
+    if not others:
+        return []
+    account = names.service_account(experiment.stack, "jobs")
+    return [
+        f"Jobs name {', '.join(others)}: their account, {account}, may use the stack's own bucket and those that they "
+        "mount; others somebody has to grant it, unless they are public."
+    ]
 
 
 def is_bucket(text: str) -> bool:
