@@ -1,6 +1,6 @@
 """`python -m tests.vectors TOOL …`
 
-TOOL is `xmanager` (`--vectors DIR --source CHECKOUT`), `programs` (`--source CHECKOUT`) or `caliban` (`--vectors FILE`).
+TOOL: `xmanager` (`--vectors DIR --source CHECKOUT`), `programs` (`--source CHECKOUT`) or `caliban` (`--vectors FILE`).
 """
 
 from __future__ import annotations
