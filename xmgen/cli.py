@@ -233,6 +233,11 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 @cli.command()
 @click.argument("stack")
 @click.option("--pod-seconds", type=click.FloatRange(min=0), default=3.0, show_default=True, help="How long jobs run.")
+@click.option(
+    "--pods",
+    type=click.Path(path_type=Path),
+    help="A JSON file of what becomes of pods; docs/rehearsal.md describes it.",
+)
 @click.option("--quota", type=click.Path(path_type=Path), help="A JSON file of quotas; docs/rehearsal.md describes it.")
 @click.option(
     "--registry",
@@ -246,6 +251,7 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 def rehearse(
     stack: str,
     pod_seconds: float,
+    pods: Path | None,
     quota: Path | None,
     registry: str | None,
     folder: Path | None,
@@ -262,7 +268,7 @@ def rehearse(
     from xmgen.commands.rehearse import rehearse as run
     from xmgen.rehearsal.rehearsal import Options
 
-    options = Options(pod_seconds=pod_seconds, quota=quota, parallel=parallel, registry=registry)
+    options = Options(pod_seconds=pod_seconds, pods=pods, quota=quota, parallel=parallel, registry=registry)
     sys.exit(run(project.find(), stack, options=options, folder=folder, json=as_json, as_markdown=as_markdown))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from xmgen.commands import output, target
-from xmgen.commands.results import print_failures, print_results
+from xmgen.commands import on_cluster, output, target
+from xmgen.commands.results import print_failures, print_results, print_waiting
 from xmgen.engine import backend, session, trials
 from xmgen.engine.trials import Trial
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
@@ -26,8 +26,13 @@ def status(project: Project, stack: str, *, json: bool) -> None:
     work = session.begin(project, stack)
     export = work.export() if work.exists() else None
     active = backend.is_locked(work.backend, project, stack)
-    if plan.cluster or plan.vertex:
-        units = trials.elsewhere(plan, export)
+    unreached: OperationError | None = None
+    current = True
+    if plan.cluster:
+        units, unreached = on_cluster.units(work, plan, export)
+        current = unreached is None
+    elif plan.vertex:
+        units, current = trials.elsewhere(plan, export), False
     else:
         state = trials.runs(export) if export is not None else {}
         units = [
@@ -35,14 +40,19 @@ def status(project: Project, stack: str, *, json: bool) -> None:
             for name, varying in trials.rows(plan)
         ]
     if json:
-        output.print_json({"stack": stack, "active": active, "units": [trials.as_json(unit) for unit in units]})
-        return
-    print_results(units)
-    print_failures(units)
-    if (plan.cluster or plan.vertex) and any(unit.status == "running" for unit in units):
-        output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
-    if active:
-        output.say("\nAn operation is at work on the stack.")
+        output.print_json(
+            {"stack": stack, "active": active, "current": current, "units": [trials.as_json(unit) for unit in units]}
+        )
+    else:
+        print_results(units)
+        print_waiting(units)
+        print_failures(units)
+        if not current and any(unit.status == "running" for unit in units):
+            output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
+        if active:
+            output.say("\nAn operation is at work on the stack.")
+    if unreached is not None:
+        raise unreached
 
 
 def logs(project: Project, stack: str, unit: str | None, *, follow: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from xmgen.commands import bucket, output, target
+from xmgen.commands import bucket, on_cluster, output, target
 from xmgen.commands.progress import display, result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import events, session, trials
@@ -66,7 +66,13 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     work.create_stack()
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     _say(options, *work.recover())
+    if plan.cluster is not None:
+        said, replaced = on_cluster.prepare(work, plan)
+        _say(options, *said)
+        arguments += replaced
     outcome = _operate(work, arguments, progress, options)
+    if plan.cluster is not None and outcome == "failed":
+        _say(options, *on_cluster.explain(work, plan, progress))
     units = list(progress.units.values())
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))

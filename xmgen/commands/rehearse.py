@@ -20,8 +20,11 @@ from rich.text import Text
 from xmgen.commands import output, target
 from xmgen.commands.progress import line
 from xmgen.engine.events import Change, Progress, Resource
+from xmgen.errors import InputError, Problem, did_you_mean
+from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, percent, sentences
 
@@ -31,6 +34,9 @@ PHASES = {
     "second up": "once more: it must change nothing",
     "destroy": "removing everything",
 }
+
+NAMES = 10
+"""Units that are few enough to be named."""
 
 
 class Screen(Protocol):
@@ -51,6 +57,7 @@ def rehearse(
     folder: where the control plane and the simulated cloud are kept; None for one that is removed afterwards.
     """
     plan = target.plan_of(project, name, None, ())
+    _refuse_idle_rules(plan, options.pods)
     owner = _owner(project, plan)
     place = folder or Path(tempfile.mkdtemp(prefix="xmgen-rehearsal-"))
     try:
@@ -70,6 +77,26 @@ def rehearse(
     return 0 if report.fits else 1
 
 
+def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:
+    """A slip of the pen must not look as if the jobs had done well. Raises InputError."""
+    manifests: list[Any] = [
+        manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests
+    ]
+    labels: list[dict[str, str]] = [manifest["metadata"]["labels"] for manifest in manifests]
+    jobs = [(each[UNIT_LABEL], each[JOB_LABEL]) for each in labels]
+    units = sorted({unit for unit, _ in jobs})
+    problems = [
+        Problem(
+            f"no job of {plan.experiment.stack} is called so: unit {rule.unit!r}, job {rule.job!r}",
+            where=str(file),
+            hint=did_you_mean(rule.unit, units) if len(units) <= NAMES else f"such as {units[0]!r}",
+        )
+        for rule in outcomes.unmatched(outcomes.read(file), jobs)
+    ]
+    if problems:
+        raise InputError(*problems)
+
+
 def _owner(project: Project, plan: Plan) -> Plan | None:
     """The plan of the stack whose cluster this one uses."""
     shared = plan.cluster is not None and plan.cluster.kind == "stack"
@@ -79,10 +106,10 @@ def _owner(project: Project, plan: Plan) -> Plan | None:
 def print_report(report: Report) -> None:
     if report.landings:
         output.say("")
-        rows = Counter((each.job, each.pool, each.phase) for each in report.landings)
+        rows = Counter((each.job, each.pool, each.why or each.phase) for each in report.landings)
         output.print_table(
             ("job", "pods", "pool", "at the end"),
-            ((job, count, pool, phase) for (job, pool, phase), count in rows.items()),
+            ((job, count, pool, end) for (job, pool, end), count in rows.items()),
         )
     if report.pools:
         output.say("")
@@ -107,6 +134,11 @@ def print_report(report: Report) -> None:
         for reason in each.reasons:
             output.say(f"  {reason}")
         output.say(f"  {each.change}")
+    for each in report.failed:
+        output.say(f"\n{each.job} failed", style="yellow")
+        output.say(f"  {each.why}")
+        for text in each.log:
+            output.say(f"    {output.plain(text)}")
     output.say("")
     for text in sentences(report):
         output.say(text)

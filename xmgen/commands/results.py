@@ -13,6 +13,10 @@ LAST_LINES = 15
 """Lines of a failed trial's reasons that are shown; the log has them all."""
 
 
+NAMES = 5
+"""Units of one kind that are named."""
+
+
 def print_results(units: Sequence[Trial]) -> None:
     """A row per work unit: the arguments that vary, status, metrics, duration."""
     arguments = list(dict.fromkeys(name for unit in units for name in unit.arguments))
@@ -46,3 +50,18 @@ def print_failures(units: Sequence[Trial]) -> None:
             output.say(f"  {line}")
         if unit.log and not any(unit.log in line for line in lines):
             output.say(f"  whole log: {unit.log}")
+        if unit.log_command:
+            output.say(f"  whole log: {unit.log_command}")
+
+
+def print_waiting(units: Sequence[Trial]) -> None:
+    """What units that do not run wait for, as far as it is known."""
+    by_reason: dict[tuple[str, ...], list[str]] = {}
+    for unit in units:
+        if unit.status in ("waiting", "stopped") and unit.reasons:
+            by_reason.setdefault(unit.reasons, []).append(unit.name)
+    for reasons, names in by_reason.items():
+        shown = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+        output.say(f"\n{shown} {'waits' if len(names) == 1 else 'wait'}", style="yellow")
+        for reason in reasons:
+            output.say(f"  {output.plain(reason)}")

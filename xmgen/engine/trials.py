@@ -36,8 +36,8 @@ SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
 class Trial:
     """One work unit and how it went.
 
-    arguments: those that vary in the experiment. duration: seconds. reasons: why it failed.
-    log, output: paths relative to the project's root.
+    arguments: those that vary in the experiment. duration: seconds. reasons: why it failed, or what it waits for.
+    log, output: paths relative to the project's root. log_command: prints the log of what ran on a cluster.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Trial:
     metrics: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log: str = ""
     output: str = ""
+    log_command: str = ""
     reasons: tuple[str, ...] = ()
 
 
@@ -121,7 +122,7 @@ def combined(statuses: Iterable[Status]) -> Status:
 
 def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
     """The units of an experiment on a cluster or Vertex AI, from the stack's state; None when there is no stack."""
-    state = _by_name(export, *JOB_TYPES) if export is not None else {}
+    state = job_states(export)
     of_unit: dict[str, list[str]] = {}
     for job, unit in jobs(plan).items():
         of_unit.setdefault(unit, []).append(job)
@@ -136,6 +137,11 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
         )
         for name, varying in rows(plan)
     ]
+
+
+def job_states(export: str | None) -> dict[str, Resource]:
+    """Logical name -> resource of the Jobs, or CustomJobs; none when there is no stack."""
+    return _by_name(export, *JOB_TYPES) if export is not None else {}
 
 
 def runs(export: str) -> dict[str, Resource]:
@@ -184,6 +190,7 @@ def as_json(unit: Trial) -> dict[str, Any]:
         "metrics": dict(unit.metrics),
         "logPath": unit.log,
         "outputPath": unit.output,
+        "logCommand": unit.log_command,
         "reasons": list(unit.reasons),
     }
 

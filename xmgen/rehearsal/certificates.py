@@ -50,18 +50,30 @@ def authority(name: str) -> Identity:
 
 def server(name: str, issuer: Identity, addresses: list[str], hosts: list[str]) -> Identity:
     """For a server at these IP addresses and host names."""
-    key = new_key()
     names = [
         *(x509.IPAddress(ipaddress.ip_address(address)) for address in addresses),
         *(x509.DNSName(host) for host in hosts),
     ]
+    return _signed(name, issuer, ExtendedKeyUsageOID.SERVER_AUTH, [x509.SubjectAlternativeName(names)])
+
+
+def client(name: str, issuer: Identity) -> Identity:
+    """By which a client proves who it is."""
+    return _signed(name, issuer, ExtendedKeyUsageOID.CLIENT_AUTH, [])
+
+
+def _signed(
+    name: str, issuer: Identity, purpose: x509.ObjectIdentifier, extensions: list[x509.ExtensionType]
+) -> Identity:
+    key = new_key()
     certificate = (
         _certificate(_name(name), key.public_key(), issuer.certificate.subject, issuer.key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
     )
+    for extension in extensions:
+        certificate = certificate.add_extension(extension, critical=False)
     return Identity(key, certificate.sign(issuer.key, hashes.SHA256()))
 
 

@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from xmgen.executors.kubernetes import UNIT_LABEL
 from xmgen.rehearsal import stages
 from xmgen.rehearsal.controlplane import READY_SECONDS, Binaries, ControlPlane, find_programs
 from xmgen.rehearsal.credentials import write_private
+from xmgen.rehearsal.kubelet import Kubelet
+from xmgen.rehearsal.servers import LOOPBACK
+from xmgen.rehearsal.stages import OUTCOME, UNTOLD
 
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
@@ -27,7 +31,7 @@ _FAST = ("--kube-api-qps=500", "--kube-api-burst=1000")
 class SimulatedCluster(ControlPlane):
     """A control plane with controllers and a scheduler, and kwok in the place of every node's kubelet.
 
-    pod_seconds: how long the pods of Jobs run, unless an annotation says otherwise (see `stages`).
+    pod_seconds: how long the pods of Jobs run, unless they are told otherwise (see `director`).
     """
 
     def __init__(self, folder: Path, tools: Path, *, pod_seconds: float) -> None:
@@ -35,11 +39,14 @@ class SimulatedCluster(ControlPlane):
         self._programs = find_programs(tools, PROGRAMS)
         super().__init__(folder, Binaries(self._programs["etcd"], self._programs[API_SERVER]))
         self._pod_seconds = pod_seconds
+        self._kubelet: Kubelet | None = None
 
     def start(self) -> None:
         super().start()
         try:
-            for name, arguments in self._others().items():
+            self._kubelet = Kubelet(self.credentials)
+            self._kubelet.start(self.api())
+            for name, arguments in self._others(self._kubelet.port).items():
                 config = self.credentials.kubeconfig(_USERS[name], self.url)
                 file = self.folder / f"{name}.kubeconfig"
                 write_private(file, json.dumps(config).encode())
@@ -50,28 +57,31 @@ class SimulatedCluster(ControlPlane):
             self.stop()
             raise
 
-    def annotate(self, name: str, labels: dict[str, str], annotations: dict[str, str]) -> None:
-        """From now on, pods with these labels get these annotations: what a test wants to happen to them."""
-        condition = " && ".join(
-            f"object.metadata.?labels[?{json.dumps(key)}].orValue('') == {json.dumps(value)}"
-            for key, value in labels.items()
-        )
-        entries = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in annotations.items())
-        change = f"Object{{metadata: Object.metadata{{annotations: {{{entries}}}}}}}"
-        self._apply(_mutation(name, condition, change))
-        wanted = annotations.items()
+    def stop(self) -> None:
+        super().stop()
+        if self._kubelet is not None:
+            self._kubelet.stop()
+            self._kubelet = None
+
+    def hold_pods(self) -> None:
+        """From now on, the pods of jobs run until they are told what becomes of them."""
+        self._apply(_HOLD)
 
         def in_force() -> bool:
-            pod = self._admitted({"labels": labels})
-            return pod is not None and wanted <= pod["metadata"].get("annotations", {}).items()
+            pod = self._admitted({"labels": {UNIT_LABEL: "probe"}})
+            return pod is not None and pod["metadata"].get("annotations", {}).get(OUTCOME) == UNTOLD
 
         self._servers[API_SERVER].wait_until(in_force, READY_SECONDS)
+
+    def release_pods(self) -> None:
+        """Later ones run as pods usually do."""
+        for each in _HOLD:
+            self.api().request("DELETE", f"{_collection(each)}/{each['metadata']['name']}")
 
     def _apply(self, objects: list[dict[str, Any]]) -> None:
         """Create objects that a control plane which is started again may already have."""
         for each in objects:
-            kind = f"{each['kind'].lower()}s".replace("policys", "policies")
-            answer = self.api().request("POST", f"/apis/{each['apiVersion']}/{kind}", each)
+            answer = self.api().request("POST", _collection(each), each)
             if not answer.ok and answer.status != 409:
                 raise OSError(f"{each['metadata']['name']}: {answer.message}")
 
@@ -87,9 +97,9 @@ class SimulatedCluster(ControlPlane):
         answer = self.api().request("POST", "/api/v1/namespaces/default/pods", pod, dryRun="All")
         return answer.body if answer.ok else None
 
-    def _others(self) -> dict[str, list[str]]:
+    def _others(self, kubelet_port: int) -> dict[str, list[str]]:
         file = self.folder / "stages.yaml"
-        documents = [json.dumps(stage) for stage in stages.stages(self._pod_seconds)]
+        documents = [json.dumps(stage) for stage in stages.stages(self._pod_seconds, kubelet_port)]
         file.write_text("\n---\n".join(documents), encoding="utf-8")
         common = ["--secure-port=0", "--leader-elect=false", *_FAST]
         return {
@@ -107,9 +117,15 @@ class SimulatedCluster(ControlPlane):
                 "--manage-all-nodes=true",
                 f"--config={file}",
                 f"--cidr={POD_ADDRESSES}",
+                f"--node-ip={LOOPBACK}",
                 "--node-lease-duration-seconds=40",
             ],
         }
+
+
+def _collection(policy: dict[str, Any]) -> str:
+    kind = f"{policy['kind'].lower()}s".replace("policys", "policies")
+    return f"/apis/{policy['apiVersion']}/{kind}"
 
 
 def _mutation(name: str, condition: str, change: str) -> list[dict[str, Any]]:
@@ -138,6 +154,12 @@ def _mutation(name: str, condition: str, change: str) -> list[dict[str, Any]]:
         },
     ]
 
+
+_HOLD = _mutation(
+    "pods-are-told",
+    f"{json.dumps(UNIT_LABEL)} in object.metadata.?labels.orValue({{}})",
+    f"Object{{metadata: Object.metadata{{annotations: {{{json.dumps(OUTCOME)}: {json.dumps(UNTOLD)}}}}}}}",
+)
 
 # GKE's webhook puts the sidecar of the Cloud Storage FUSE driver before a pod's containers; what it requests counts
 # when the pod is scheduled. The defaults are those of the driver's documentation.

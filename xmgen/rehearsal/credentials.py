@@ -45,6 +45,15 @@ class Credentials:
         return self.folder / "server.key"
 
     @property
+    def kubelet_client_certificate(self) -> Path:
+        """By which kubelets know the API server."""
+        return self.folder / "kubelet-client.crt"
+
+    @property
+    def kubelet_client_key(self) -> Path:
+        return self.folder / "kubelet-client.key"
+
+    @property
     def service_accounts_key(self) -> Path:
         """Signs the tokens of service accounts."""
         return self.folder / "service-accounts.key"
@@ -78,8 +87,8 @@ def ensure(folder: Path) -> Credentials:
     """The credentials in this folder, made if it has none."""
     credentials = Credentials(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Written last: without it the others may be incomplete.
-    if not credentials.tokens.exists():
+    # Written last: without it the others may be incomplete. Those of an earlier version lack the client's.
+    if not (credentials.tokens.exists() and credentials.kubelet_client_key.exists()):
         _make_certificates(credentials)
         write_private(credentials.tokens, "".join(map(_token_line, USERS)).encode())
     return credentials
@@ -101,7 +110,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _make_certificates(credentials: Credentials) -> None:
-    """An authority, and the API server's key and certificate. The authority's own key is not kept."""
+    """An authority, and the API server's keys and certificates. The authority's own key is not kept."""
     try:
         from xmgen.rehearsal import certificates
     except ImportError as error:
@@ -113,7 +122,10 @@ def _make_certificates(credentials: Credentials) -> None:
     server = certificates.server(
         "kube-apiserver", authority, addresses=["127.0.0.1"], hosts=["localhost", "kubernetes.default.svc"]
     )
+    client = certificates.client("kube-apiserver-kubelet-client", authority)
     write_private(credentials.authority, authority.certificate_pem())
     write_private(credentials.server_certificate, server.certificate_pem())
     write_private(credentials.server_key, certificates.key_pem(server.key))
+    write_private(credentials.kubelet_client_certificate, client.certificate_pem())
+    write_private(credentials.kubelet_client_key, certificates.key_pem(client.key))
     write_private(credentials.service_accounts_key, certificates.key_pem(certificates.new_key()))

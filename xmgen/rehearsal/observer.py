@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from xmgen.engine.pods import how_it_failed, refused
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL
-from xmgen.rehearsal.cloud.pools import Pools, View, ended, refused
+from xmgen.rehearsal.cloud.pools import Pools, View, ended
 from xmgen.rehearsal.cloud.scheduling import Amounts, Object, amounts, requests
+from xmgen.rehearsal.director import Director
 
 POLL_SECONDS = 0.4
 
@@ -17,8 +19,8 @@ POLL_SECONDS = 0.4
 @dataclass(slots=True)
 class Pod:
     """namespace, name: of the pod. job: the Job that made it. node, pool: where it landed; empty until it does.
-    phase: Kubernetes' own word. started, ended: RFC 3339, empty while it has not. refused: why the scheduler found no
-    node, in its words. reasons: why no pool can help.
+    phase: Kubernetes' own word. why: how one that failed did. started, ended: RFC 3339, empty while it has not.
+    refused: why the scheduler found no node, in its words. reasons: why no pool can help.
     """
 
     namespace: str
@@ -27,6 +29,7 @@ class Pod:
     node: str = ""
     pool: str = ""
     phase: str = "Pending"
+    why: str = ""
     refused: str = ""
     reasons: list[str] = field(default_factory=list[str])
     requests: Amounts = field(default_factory=dict[str, int])
@@ -46,10 +49,11 @@ class Node:
 
 
 class Observer:
-    """Watches the cluster, lets its pools grow and shrink, and remembers what it saw."""
+    """Watches the cluster, has its pools grow and shrink and its pods told how to end, and remembers what it saw."""
 
-    def __init__(self, pools: Pools) -> None:
+    def __init__(self, pools: Pools, director: Director) -> None:
         self._pools = pools
+        self._director = director
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = threading.Lock()
@@ -104,6 +108,7 @@ class Observer:
             try:
                 view = self._pools.view()
                 self._pools.step(view)
+                self._director.step(view)
             except OSError:
                 # The API server is being started again.
                 continue
@@ -141,6 +146,7 @@ class Observer:
             Pod(str(metadata["namespace"]), str(metadata["name"]), str(labels.get("batch.kubernetes.io/job-name", ""))),
         )
         seen.phase = str(pod["status"].get("phase", "Pending"))
+        seen.why = how_it_failed(pod) if seen.phase == "Failed" else ""
         seen.node = str(pod["spec"].get("nodeName") or "")
         seen.requests = requests(pod)
         seen.started = str(pod["status"].get("startTime", ""))

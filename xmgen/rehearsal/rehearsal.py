@@ -8,7 +8,6 @@ import json
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -16,14 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from xmgen.engine import jobs
 from xmgen.engine import pulumi as cli
 from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.kubernetes import Connection
+from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.provider.resource import Urn
-from xmgen.rehearsal import home, images, leftovers, settings
+from xmgen.rehearsal import home, images, leftovers, outcomes, settings
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
 from xmgen.rehearsal.cloud.nodes import template
@@ -33,8 +35,9 @@ from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
 from xmgen.rehearsal.cloud.store import Store
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
+from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.observer import Observer, Pod
-from xmgen.rehearsal.report import Failure, Report, landings, misfits, pool_uses, split
+from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
 from xmgen.resource_types import IMAGE, JOB
 
 STUCK_SECONDS = 8.0
@@ -52,11 +55,13 @@ Listener = Callable[[str, Progress, Change | None], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """pod_seconds: how long the pods of jobs run. quota: a file of limits. parallel: resources worked on at a time.
-    registry: where images are pushed; None when none are built.
+    """pod_seconds: how long the pods of jobs run. pods: a file that tells what becomes of them, see `outcomes`.
+    quota: a file of limits. parallel: resources worked on at a time. registry: where images are pushed; None when none
+    are built.
     """
 
     pod_seconds: float = 3.0
+    pods: Path | None = None
     quota: Path | None = None
     parallel: int | None = None
     registry: str | None = None
@@ -81,6 +86,7 @@ class Rehearsal:
         if self._options.registry is not None:
             images.prepare(self._options.registry)
         self.folder.mkdir(parents=True, exist_ok=True)
+        rules = outcomes.read(self._options.pods)
         with ExitStack() as begun:
             found = cli.find(self.project)
             self.cluster = begun.enter_context(
@@ -95,7 +101,10 @@ class Rehearsal:
             dials = self.folder / "dials.json"
             self.cloud = Cloud(store, dials, endpoint, self.pools.remove, self._options.registry or "")
             server = begun.enter_context(CloudServer(self.cloud))
-            self.observer = Observer(self.pools)
+            self.director = Director(self.cluster, self.pools, api, self._options.pod_seconds)
+            if rules:
+                self.director.tell(rules)
+            self.observer = Observer(self.pools, self.director)
             self.observer.start()
             begun.callback(self.observer.stop)
             self.pulumi = replace(found, overrides=self._overrides(found, server.socket))
@@ -231,20 +240,20 @@ class Rehearsal:
             pods = [pod for pod in self.observer.pods(namespaces) if not pod.gone]
             open_pods = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
             if self.observer.still() > STUCK_SECONDS:
-                return all(pod.node or pod.reasons for pod in open_pods)
-            return not open_pods and not self._unstarted(namespaces, pods)
+                # Without any, the controller lets some time pass before it tries again.
+                return bool(open_pods) and all(pod.node or pod.reasons for pod in open_pods)
+            return not open_pods and not self._unfinished(namespaces)
 
         self.observer.wait(done, SETTLE_SECONDS)
 
-    def _unstarted(self, namespaces: set[str], pods: list[Pod]) -> bool:
-        """Whether the controller has yet to make pods of some Job."""
-        seen = Counter(pod.job for pod in pods)
-        jobs = [
+    def _unfinished(self, namespaces: set[str]) -> bool:
+        """Whether the controller has yet to make pods of some Job, the first ones or again, or to end it."""
+        found = (
             job
             for namespace in namespaces
             for job in self.cluster.api().items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
-        ]
-        return any(seen[job["metadata"]["name"]] < job["spec"].get("parallelism", 1) for job in jobs)
+        )
+        return any(job_end(job) is None for job in found)
 
     def _look(self, plan: Plan, report: Report) -> None:
         pods: list[Pod] = self.observer.pods(self.namespaces(plan))
@@ -257,6 +266,19 @@ class Rehearsal:
         report.misfits = misfits(pods)
         report.pools = pool_uses(self.observer.nodes(), pods)
         report.split = split(pods, whole)
+        report.failed = self._failed(plan)
+
+    def _failed(self, plan: Plan) -> list[FailedJob]:
+        files = self.cluster.credentials
+        cluster = Connection(self.cluster.url, files.authority.read_text(encoding="ascii"), files.token(ADMIN))
+        found: list[FailedJob] = []
+        for namespace in sorted(self.namespaces(plan)):
+            all_jobs, of_job = jobs.read(cluster, namespace)
+            for job in all_jobs:
+                if job_end(job) == "failed":
+                    why = jobs.failure(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
+                    found.append(FailedJob(job=str(job["metadata"]["name"]), why=why.why, log=why.log))
+        return found
 
     def _compare(self, report: Report, objects: set[str], resources: Any, retained: set[str]) -> None:
         """What is there that was not there before, except what the program wants kept."""

@@ -28,11 +28,14 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
+    """why: how a pod that failed did."""
+
     job: str
     pod: str
     pool: str
     node: str
     phase: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +57,21 @@ class Failure:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedJob:
+    """why: the pod, and how it ended. log: its last lines."""
+
+    job: str
+    why: str
+    log: tuple[str, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """second_up: what a second `up` would have changed, by operation. left: what `destroy` left behind. kept: what it
-    left on purpose. assumed: what the program looks up, and is taken to exist. filled: configuration that was missing.
-    images: the references, digests included, by name. registry: where they were pushed; empty when none were built.
+    """failed: Jobs that were told to fail, which says nothing against the stack. second_up: what a second `up` would
+    have changed, by operation. left: what `destroy` left behind. kept: what it left on purpose. assumed: what the
+    program looks up, and is taken to exist. filled: configuration that was missing. images: the references, digests
+    included, by name. registry: where they were pushed; empty when none were built.
     """
 
     stack: str
@@ -69,6 +82,7 @@ class Report:
     pools: list[PoolUse] = field(default_factory=list[PoolUse])
     misfits: list[Misfit] = field(default_factory=list[Misfit])
     split: list[str] = field(default_factory=list[str])
+    failed: list[FailedJob] = field(default_factory=list[FailedJob])
     failures: list[Failure] = field(default_factory=list[Failure])
     second_up: dict[str, int] = field(default_factory=dict[str, int])
     left: list[str] = field(default_factory=list[str])
@@ -87,7 +101,7 @@ class Report:
 
 def landings(pods: Iterable[Pod]) -> list[Landing]:
     found = [
-        Landing(job=pod.job or pod.name, pod=pod.name, pool=pod.pool, node=pod.node, phase=pod.phase)
+        Landing(job=pod.job or pod.name, pod=pod.name, pool=pod.pool, node=pod.node, phase=pod.phase, why=pod.why)
         for pod in pods
         if pod.node
     ]
@@ -217,6 +231,7 @@ def sentences(report: Report) -> list[str]:
     """The rest of the report, a line each."""
     lines = [f"{each.resource}: {each.message}" for each in report.failures]
     lines += report.split
+    lines += [f"{each.job} failed: {each.why}" for each in report.failed]
     landed = len(report.landings)
     lines.append(
         f"{sum(report.created.values())} resources created; {landed} pod{'' if landed == 1 else 's'} scheduled"

@@ -1,7 +1,6 @@
 """What simulated nodes do with pods, as Stage objects for kwok: run them, end them, delete them.
 
-A pod says by annotations, which `annotate` of the cluster can add at admission, how it is to go; without any it runs
-for the rehearsal's usual time and succeeds.
+A pod's annotations say how it is to go, see `director`; without any it runs for the usual time and succeeds.
 """
 
 from __future__ import annotations
@@ -9,16 +8,26 @@ from __future__ import annotations
 from typing import Any
 
 OUTCOME = "rehearsal.xmgen/outcome"
-"""Annotation of a pod: `succeed`, `fail`, `hang` (runs until it is deleted)."""
+"""Annotation of a pod: one of `outcomes.OUTCOMES`, or UNTOLD."""
+
+UNTOLD = "untold"
+"""The outcome of a pod that runs on until it is told another."""
 
 SECONDS = "rehearsal.xmgen/seconds"
 """Annotation of a pod: how long it runs, as Go writes durations (`90s`)."""
 
-FAILED_EXIT_CODE = 1
+EXIT_CODE = "rehearsal.xmgen/exit-code"
+"""Annotation of a pod that fails."""
+
+LOG = "rehearsal.xmgen/log"
+"""Annotation of a pod: what it prints."""
+
+OOM_EXIT_CODE = 137
 
 _ANNOTATION = '.metadata.annotations["{}"]'
 _DELETION = ".metadata.deletionTimestamp"
 _PHASE = ".status.phase"
+_KUBELET = ".status.daemonEndpoints.kubeletEndpoint.Port"
 
 _RUNNING = """
 {{ $now := Now }}
@@ -49,6 +58,7 @@ startTime: {{ $now | Quote }}
 _ENDED = """
 {{{{ $now := Now }}}}
 {{{{ $started := .status.startTime }}}}
+{{{{ $code := {code} }}}}
 conditions:
 {{{{ range $type := list "ContainersReady" "Ready" }}}}
 - lastTransitionTime: {{{{ $now | Quote }}}}
@@ -66,7 +76,7 @@ containerStatuses:
   started: false
   state:
     terminated:
-      exitCode: {code}
+      exitCode: {{{{ $code }}}}
       finishedAt: {{{{ $now | Quote }}}}
       reason: {reason}
       startedAt: {{{{ $started | Quote }}}}
@@ -76,23 +86,26 @@ phase: {phase}
 
 
 _READY = """
-{{ $now := Now }}
+{{{{ $now := Now }}}}
 addresses:
-- address: {{ NodeIP | Quote }}
+- address: {{{{ NodeIP | Quote }}}}
   type: InternalIP
 conditions:
-- lastHeartbeatTime: {{ $now | Quote }}
-  lastTransitionTime: {{ $now | Quote }}
+- lastHeartbeatTime: {{{{ $now | Quote }}}}
+  lastTransitionTime: {{{{ $now | Quote }}}}
   message: simulated
   reason: KubeletReady
   status: "True"
   type: Ready
+daemonEndpoints:
+  kubeletEndpoint:
+    Port: {port}
 """
 """What a node can hold is for its pool to say; that it goes on living, kwok says by its lease."""
 
 
-def stages(seconds: float) -> list[dict[str, Any]]:
-    """seconds: how long a pod of a Job runs that does not say."""
+def stages(seconds: float, kubelet_port: int) -> list[dict[str, Any]]:
+    """seconds: how long a pod of a Job runs that does not say. kubelet_port: where the nodes' pods have their logs."""
     outcome = _ANNOTATION.format(OUTCOME)
     of_a_job = [
         _requires(_DELETION, "DoesNotExist"),
@@ -104,12 +117,25 @@ def stages(seconds: float) -> list[dict[str, Any]]:
         "durationFrom": {"expressionFrom": _ANNOTATION.format(SECONDS)},
     }
     succeeded = _ENDED.format(condition="PodCompleted", code=0, reason="Completed", phase="Succeeded")
-    failed = _ENDED.format(condition="PodFailed", code=FAILED_EXIT_CODE, reason="Error", phase="Failed")
+    code = f'index .metadata.annotations "{EXIT_CODE}"'
+    failed = _ENDED.format(condition="PodFailed", code=code, reason="Error", phase="Failed")
+    killed = _ENDED.format(condition="PodFailed", code=OOM_EXIT_CODE, reason="OOMKilled", phase="Failed")
+    ready = {"statusTemplate": _READY.format(port=kubelet_port)}
     return [
         _stage(
             "node-ready",
             [_requires('.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", "True")],
-            {"statusTemplate": _READY},
+            ready,
+            kind="Node",
+        ),
+        # Of a control plane that is started again.
+        _stage(
+            "node-moved",
+            [
+                _requires(_KUBELET, "Exists"),
+                _requires(_KUBELET, "NotIn", str(kubelet_port)),
+            ],
+            ready,
             kind="Node",
         ),
         _stage(
@@ -119,11 +145,12 @@ def stages(seconds: float) -> list[dict[str, Any]]:
         ),
         _stage(
             "pod-succeed",
-            [*of_a_job, _requires(outcome, "NotIn", "fail", "hang")],
+            [*of_a_job, _requires(outcome, "NotIn", "fail", "oom", "evict", "hang", UNTOLD)],
             {"statusTemplate": succeeded},
             delay,
         ),
         _stage("pod-fail", [*of_a_job, _requires(outcome, "In", "fail")], {"statusTemplate": failed}, delay),
+        _stage("pod-oom", [*of_a_job, _requires(outcome, "In", "oom")], {"statusTemplate": killed}, delay),
         _stage("pod-delete", [_requires(_DELETION, "Exists")], {"finalizers": {"empty": False}, "delete": True}),
     ]
 

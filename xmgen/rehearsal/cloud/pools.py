@@ -7,11 +7,12 @@ import itertools
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from xmgen.engine.pods import refused
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.kinds import NODE_POOL
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, Template, template
@@ -52,12 +53,8 @@ def ended(pod: Object) -> bool:
     return pod["status"].get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
 
 
-def refused(pod: Object) -> str:
-    """Why the scheduler found no node for it, in the scheduler's words; empty when it has not looked yet."""
-    for condition in pod["status"].get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return str(condition.get("message") or condition.get("reason"))
-    return ""
+def _name(node: Object) -> str:
+    return str(node["metadata"]["name"])
 
 
 def group(pod: Object) -> str:
@@ -117,6 +114,27 @@ class Pools:
         with ThreadPoolExecutor(_THREADS) as threads:
             list(threads.map(self._evict, [str(node["metadata"]["name"]) for node in nodes]))
         self._quota.take(template(item, self._store), -len(nodes))
+
+    def with_its_slice(self, view: View, node: str) -> list[str]:
+        """The nodes that Google takes away when it takes this one: of a slice of several hosts, all."""
+        pool = next((name for name, nodes in view.by_pool().items() if node in map(_name, nodes)), "")
+        if (found := self._kind(pool)) is None or found.hosts == 1:
+            return [node]
+        return [_name(each) for each in view.by_pool()[pool]]
+
+    def reclaim(self, names: Sequence[str]) -> None:
+        """Spot machines are taken back. The pods on them are there still, for Kubernetes to collect."""
+        with self._lock:
+            for name in names:
+                self._drop(name)
+
+    def _kind(self, pool: str) -> Template | None:
+        items = {str(item.inputs["name"]): item for item in self._store.of(NODE_POOL)}
+        return template(items[pool], self._store) if pool in items else None
+
+    def _drop(self, node: str) -> None:
+        self._api.request("DELETE", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods/{SYSTEM_POD}-{node}", _NOW)
+        self._delete_node(node)
 
     def _evict(self, node: str) -> None:
         for pod in self._api.items("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
@@ -205,11 +223,13 @@ class Pools:
     ) -> None:
         """Take away nodes that have had nothing to do for a while: first closed to new pods, then gone."""
         busy = view.by_node()
+        # On GKE they would stay for ten minutes: long enough to read the log of a pod that failed.
+        telling = {pod["spec"].get("nodeName") for pod in view.pods if pod["status"].get("phase") == "Failed"}
         now = time.monotonic()
         waiting = view.waiting()
         for name, (item, kind) in pools.items():
             nodes = there.get(name, [])
-            idle = [node for node in nodes if not busy.get(node["metadata"]["name"])]
+            idle = [node for node in nodes if not busy.get(_name(node)) and _name(node) not in telling]
             if (kind.hosts > 1 and len(idle) < len(nodes)) or not item.inputs.get("autoscaling"):
                 idle = []
             for node in nodes:
@@ -220,10 +240,7 @@ class Pools:
                 node_name = str(node["metadata"]["name"])
                 since = self._idle.setdefault(node_name, now)
                 if node["spec"].get("unschedulable"):
-                    self._api.request(
-                        "DELETE", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods/{SYSTEM_POD}-{node_name}", _NOW
-                    )
-                    self._delete_node(node_name)
+                    self._drop(node_name)
                     self._quota.take(kind, -1)
                 elif now - since > IDLE_SECONDS:
                     self._api.request("PATCH", f"/api/v1/nodes/{node_name}", {"spec": {"unschedulable": True}})

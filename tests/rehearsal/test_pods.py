@@ -1,0 +1,137 @@
+"""Pods that are told to fail, to be evicted or to hang; and what users are told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.builders import experiment, job
+from tests.rehearsal.command_line import SETTINGS, status, xmgen
+from tests.rehearsal.test_matrix import IMAGE, write
+from tests.rehearsal.test_misfits import T4
+from xmgen.engine.pods import job_end
+from xmgen.executors.kubernetes import job_name
+from xmgen.experiment import Kubernetes
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.rehearsal.outcomes import Rule
+from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.rehearsal.report import Report, markdown
+
+pytestmark = pytest.mark.rehearsal
+
+SECONDS = 120.0
+"""How long anything here may take on a busy machine."""
+
+STEPS = [f"step {number}" for number in range(30)]
+RETRIED = Kubernetes(requirements=T4.requirements, retries=1)
+
+
+@pytest.fixture
+def told(in_scratch: Rehearsal) -> Iterator[Rehearsal]:
+    """A rehearsal whose pods are told nothing once the test is over."""
+    yield in_scratch
+    in_scratch.director.tell([])
+
+
+def compiled(project: Project, stack: str, *executors: Kubernetes, after: dict[int, list[int]] | None = None) -> Plan:
+    jobs = [job(f"--n={number}", executor=each, executable=IMAGE.name) for number, each in enumerate(executors)]
+    return write(project, experiment(*jobs, after=after or {}, stack=stack, executables=(IMAGE,)))
+
+
+def names(plan: Plan) -> list[str]:
+    return [unit.name for unit in plan.units]
+
+
+def ends(rehearsal: Rehearsal, plan: Plan) -> list[str | None]:
+    """How the Job of each unit ended."""
+    jobs = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{plan.experiment.stack}/jobs")
+    found = {each["metadata"]["name"]: job_end(each) for each in jobs}
+    return [found.get(job_name(unit.manifests[0])) for unit in plan.units]
+
+
+def pods_of(rehearsal: Rehearsal, plan: Plan, position: int) -> list[dict[str, Any]]:
+    """The pods of a unit that are there, oldest first."""
+    path = f"/api/v1/namespaces/{plan.experiment.stack}/pods"
+    selector = f"xmgen/unit={plan.units[position].name}"
+    found = rehearsal.cluster.api().items(path, labelSelector=selector)
+    return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["status"]["phase"] != "Failed"))
+
+
+def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project) -> None:
+    plan = compiled(scratch, "told", T4, T4, RETRIED, T4, T4, T4)
+    fails, kills, again, evicted, hangs, waits = names(plan)
+    told.director.tell(
+        [
+            Rule(unit=fails, outcome="fail", exit_code=3, log=[*STEPS, "loss: nan"]),
+            Rule(unit=kills, outcome="oom"),
+            Rule(unit=again, outcome="fail", attempts=1),
+            Rule(unit=evicted, outcome="evict", attempts=1, seconds=0.5),
+            Rule(unit=hangs, outcome="hang"),
+        ]
+    )
+    assert told.up(plan, Report(stack="told"))["create"] > len(plan.units)
+    expected = ["failed", "failed", "finished", "finished", None, "finished"]
+    assert told.observer.wait(lambda: ends(told, plan) == expected, SECONDS), ends(told, plan)
+
+    units = status(told, "told")
+    assert {name: (unit["status"], unit["exitCode"]) for name, unit in units.items()} == {
+        fails: ("failed", 3),
+        kills: ("failed", 137),
+        again: ("finished", 0),
+        evicted: ("finished", 0),
+        hangs: ("running", None),
+        waits: ("finished", 0),
+    }
+    (pod,) = [each["metadata"]["name"] for each in pods_of(told, plan, 0)]
+    assert units[fails]["logCommand"] == f"kubectl logs --namespace told {pod} --container train"
+    assert units[fails]["reasons"] == [
+        "\n    ".join([f"pod {pod} exited with code 3", *STEPS[-9:], "loss: nan"]),
+    ]
+    assert units[kills]["reasons"][0].startswith(f"pod {pods_of(told, plan, 1)[0]['metadata']['name']} was killed: out")
+
+    # An eviction is no failure: the same Job makes another pod, on another node, without a retry.
+    (job,) = told.cluster.api().items(
+        "/apis/batch/v1/namespaces/told/jobs", fieldSelector=f"metadata.name={job_name(plan.units[3].manifests[0])}"
+    )
+    assert job["spec"]["backoffLimit"] == 0
+    first, second = pods_of(told, plan, 3)
+    assert [pod["status"]["phase"] for pod in (first, second)] == ["Failed", "Succeeded"]
+    assert first["status"]["message"] == "Pod was terminated in response to imminent node shutdown."
+
+    report = told.run(plan)
+    assert report.fits, markdown(report)
+    assert {(each.job, each.why.split(" ", 2)[2], each.log[-1:]) for each in report.failed} == {
+        (job_name(plan.units[0].manifests[0]), "exited with code 3", ("loss: nan",)),
+        (
+            job_name(plan.units[1].manifests[0]),
+            "was killed: out of memory (exit code 137)",
+            ("simulated by a rehearsal: the container does not run",),
+        ),
+    }
+
+
+def test_an_up_that_waits_for_a_training_that_fails(told: Rehearsal, scratch: Project) -> None:
+    plan = compiled(scratch, "awaited", T4, T4, after={1: [0]})
+    first, second = names(plan)
+    told.director.tell([Rule(unit=first, outcome="fail", exit_code=3, log=[*STEPS, "loss: nan"])])
+    done = xmgen(told, "up", "awaited", "--yes", *SETTINGS, code=1)
+    (pod,) = [each["metadata"]["name"] for each in pods_of(told, plan, 0)]
+    shown = [f"{first} failed", f"  pod {pod} exited with code 3", *(f"      {line}" for line in STEPS[-9:])]
+    shown += ["      loss: nan", f"  whole log: kubectl logs --namespace awaited {pod} --container train"]
+    assert "\n".join(shown) in done.stdout
+    assert "`xmgen up awaited` runs again what did not finish" in done.stdout
+    assert {name: unit["status"] for name, unit in status(told, "awaited").items()} == {
+        first: "failed",
+        second: "waiting",
+    }
+
+    told.director.tell([])
+    xmgen(told, "up", "awaited", "--yes")
+    assert told.observer.wait(lambda: ends(told, plan) == ["finished", "finished"], SECONDS)
+    again = json.loads(xmgen(told, "up", "awaited", "--yes", "--json").stdout.splitlines()[-1])
+    assert again["changes"].keys() == {"same"}
+    xmgen(told, "destroy", "awaited", "--yes")

@@ -1,0 +1,101 @@
+"""The file that tells pods of a rehearsal what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from xmgen.errors import InputError, Problem
+from xmgen.rehearsal import outcomes
+from xmgen.rehearsal.outcomes import Rule
+
+
+def read(folder: Path, content: object) -> list[Rule]:
+    file = folder / "pods.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return outcomes.read(file)
+
+
+def test_rules_are_read(tmp_path: Path) -> None:
+    content = [
+        {
+            "unit": "train-*",
+            "job": "worker",
+            "pod": 1,
+            "attempts": 2,
+            "outcome": "fail",
+            "exit_code": 3,
+            "seconds": 1.5,
+        },
+        {"outcome": "hang", "log": ["waiting"]},
+    ]
+    assert read(tmp_path, content) == [
+        Rule(outcome="fail", unit="train-*", job="worker", pod=1, attempts=2, exit_code=3, seconds=1.5),
+        Rule(outcome="hang", log=["waiting"]),
+    ]
+    assert outcomes.read(None) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "problems"),
+    [
+        ("[", ["cannot be read: Expecting value: line 1 column 2 (char 1)"]),
+        ({"outcome": "hang"}, ["does not say what becomes of pods"]),
+        (["hang"], ["rule 1: is no object"]),
+        ([{"unit": "train-*"}], ["rule 1: has no outcome\n  one of succeed, fail, oom, evict, hang"]),
+        ([{"outcome": "evicted"}], ["rule 1: unknown outcome \"evicted\"\n  did you mean 'evict'?"]),
+        ([{"outcome": "fail", "exitcode": 3}], ["rule 1: unknown key 'exitcode'\n  did you mean 'exit_code'?"]),
+        ([{"outcome": "hang", "exit_code": 3}], ["rule 1: exit_code is for pods that fail"]),
+        (
+            [{"outcome": "fail", "exit_code": 0, "seconds": -1}, {"outcome": "fail", "attempts": True, "log": "text"}],
+            [
+                "rule 1: seconds is a number of seconds, not -1",
+                "rule 1: exit_code is a number from 1 to 255, not 0",
+                "rule 2: attempts is a number of attempts, from 1, not true",
+                'rule 2: log is a list of lines, of 100,000 characters in all at most, not "text"',
+            ],
+        ),
+        (
+            [{"outcome": "fail", "unit": 3, "job": ["a"], "pod": "0"}],
+            [
+                "rule 1: unit is a pattern of a unit's name, not 3",
+                'rule 1: job is a pattern of a job\'s name, not ["a"]',
+                'rule 1: pod is the index of a pod, from 0, not "0"',
+            ],
+        ),
+    ],
+)
+def test_all_that_is_wrong_is_told_together(content: object, problems: list[str], tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, content)
+
+    def shown(problem: Problem) -> str:
+        return str(problem).removeprefix(f"{tmp_path / 'pods.json'}").removeprefix(": ").removeprefix(", ")
+
+    found = [shown(problem) for problem in error.value.problems]
+    assert [text[: len(wanted)] for text, wanted in zip(found, problems, strict=True)] == problems
+
+
+@pytest.mark.parametrize(
+    ("rule", "pod", "meant"),
+    [
+        (Rule(), ("train-1", "train", 0, 1), True),
+        (Rule(unit="train-*"), ("train-1", "train", 0, 1), True),
+        (Rule(unit="train"), ("train-1", "train", 0, 1), False),
+        (Rule(job="work*"), ("train-1", "worker", 0, 1), True),
+        (Rule(job="work*"), ("train-1", "train", 0, 1), False),
+        (Rule(pod=1), ("train-1", "train", 0, 1), False),
+        (Rule(pod=0), ("train-1", "train", 0, 1), True),
+        (Rule(attempts=2), ("train-1", "train", 0, 2), True),
+        (Rule(attempts=2), ("train-1", "train", 0, 3), False),
+    ],
+)
+def test_which_pods_a_rule_means(rule: Rule, pod: tuple[str, str, int, int], meant: bool) -> None:
+    assert rule.means(*pod) is meant
+
+
+def test_rules_that_mean_nothing_of_a_stack() -> None:
+    rules = [Rule(unit="train-*"), Rule(unit="eval-*"), Rule(job="worker")]
+    assert outcomes.unmatched(rules, [("train-1", "train"), ("train-2", "worker")]) == [rules[1]]

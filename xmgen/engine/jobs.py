@@ -1,0 +1,210 @@
+"""How the work units of a stack on GKE stand, from the cluster itself."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from xmgen import names
+from xmgen.engine import pods, trials
+from xmgen.engine.kubernetes import Connection, Refused
+from xmgen.engine.pods import Object
+from xmgen.engine.trials import Status, Trial
+from xmgen.errors import OperationError, Problem
+from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_name
+from xmgen.plan import Plan
+
+LAST_LINES = 10
+"""Of a failed pod's log."""
+
+LONGEST_LINE = 1000
+
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """How one Job stands. reasons: why it failed, or what it waits for."""
+
+    status: Status
+    reasons: tuple[str, ...] = ()
+    exit_code: int | None = None
+    seconds: float | None = None
+    log_command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """why: the pod and how it ended. log: its last lines. command: prints the log."""
+
+    why: str
+    log: tuple[str, ...] = ()
+    exit_code: int | None = None
+    command: str = ""
+
+
+def units(plan: Plan, export: str | None, cluster: Connection) -> list[Trial]:
+    """Every unit of the plan, in its order. export: the stack's state.
+
+    Raises OperationError when the cluster does not answer.
+    """
+    namespace = names.namespace(plan.experiment.stack)
+    jobs, of_job = read(cluster, namespace)
+    known = trials.job_states(export)
+    found = {
+        resource_name(manifest): _find(jobs, job_name(manifest), resource_name(manifest))
+        for unit in plan.units
+        for manifest in unit.manifests
+    }
+
+    def look(resource: str) -> _Known:
+        job = found[resource]
+        if job is None:
+            return _absent(known.get(resource), plan.experiment.stack)
+        return _known(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
+
+    # A log each for those that failed.
+    with ThreadPoolExecutor(_THREADS) as threads:
+        stands = dict(zip(found, threads.map(look, found), strict=True))
+    return [
+        _unit(name, varying, [stands[resource_name(manifest)] for manifest in unit.manifests])
+        for (name, varying), unit in zip(trials.rows(plan), plan.units, strict=True)
+    ]
+
+
+def read(cluster: Connection, namespace: str) -> tuple[list[Object], dict[str, list[Object]]]:
+    """The Jobs of a namespace, and the pods of each, by its uid. Raises OperationError when it cannot be told."""
+    try:
+        jobs = cluster.items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
+        found = cluster.items(f"/api/v1/namespaces/{namespace}/pods")
+    except Refused as refused:
+        hint = "`gcloud auth login` as somebody with roles/container.viewer" if refused.status in (401, 403) else ""
+        raise OperationError(Problem(f"the cluster refuses to say: {refused}", hint=hint)) from None
+    of_job: dict[str, list[Object]] = {}
+    for pod in found:
+        for owner in cast(list[Object], pod["metadata"].get("ownerReferences") or []):
+            of_job.setdefault(str(owner["uid"]), []).append(pod)
+    return jobs, of_job
+
+
+def _find(jobs: Sequence[Object], name: str, resource: str) -> Object | None:
+    """The Job of a manifest; else the one that the next `up` replaces by it."""
+    named = next((job for job in jobs if job["metadata"]["name"] == name), None)
+    if named is not None:
+        return named
+    former = (job for job in jobs if _annotation(job, RESOURCE_ANNOTATION) == resource)
+    return next((job for job in former if "deletionTimestamp" not in job["metadata"]), None)
+
+
+def _annotation(item: Object, key: str) -> str:
+    return cast(dict[str, str], item["metadata"].get("annotations") or {}).get(key, "")
+
+
+def _absent(state: Mapping[str, Any] | None, stack: str) -> _Known:
+    """A Job that is not there. state: what Pulumi has of it."""
+    status = trials.job_status(state)
+    if status != "running":
+        return _Known(status)
+    hint = f"`pulumi refresh --stack {stack}` notices it, and the next `up` runs it again"
+    return _Known("stopped", (f"its Job is no longer on the cluster; {hint}",))
+
+
+def _known(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> _Known:
+    status = pods.job_status(job, of_job)
+    seconds = _seconds(job)
+    if status == "waiting":
+        return _Known(status, tuple(pods.waits_for(job, of_job)))
+    if status != "failed":
+        return _Known(status, exit_code=0 if status == "finished" else None, seconds=seconds)
+    found = failure(cluster, namespace, job, of_job)
+    text = "\n".join([found.why, *(f"    {line}" for line in found.log)])
+    return _Known(status, (text,), found.exit_code, seconds, found.command)
+
+
+def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, str]:
+    """The Jobs of the plan that a next `up` would take for done, and that are not: those that failed, and those that
+    vanished before anybody knew that they had ended. Returns the URN of each, and its name where it is there still.
+
+    Raises OperationError when the cluster does not answer.
+    """
+    namespace = names.namespace(plan.experiment.stack)
+    there = {str(job["metadata"]["name"]): job for job in read(cluster, namespace)[0]}
+    state = trials.job_states(export)
+    again: dict[str, str] = {}
+    for unit in plan.units:
+        for manifest in unit.manifests:
+            known = state.get(resource_name(manifest))
+            # Another one than the program's is replaced anyway.
+            if known is None or known.get("id") != f"{namespace}/{job_name(manifest)}":
+                continue
+            job = there.get(job_name(manifest))
+            if job is not None and pods.job_end(job) == "failed":
+                again[str(known["urn"])] = job_name(manifest)
+            elif job is None and trials.job_status(known) != "finished":
+                again[str(known["urn"])] = ""
+    return again
+
+
+def delete(cluster: Connection, plan: Plan, name: str) -> None:
+    """Raises OperationError when the cluster does not answer, or refuses."""
+    try:
+        cluster.delete(f"/apis/batch/v1/namespaces/{names.namespace(plan.experiment.stack)}/jobs/{name}")
+    except Refused as refused:
+        raise OperationError(Problem(f"the Job {name} cannot be deleted: {refused}")) from None
+
+
+def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> Failed:
+    """Why a Job failed. of_job: its pods. Raises OperationError when the cluster does not answer."""
+    pod = pods.cause(of_job)
+    if pod is None:
+        return Failed(f"{job['metadata']['name']}: {pods.job_failure(job)}; its pods are gone")
+    name, container = str(pod["metadata"]["name"]), pods.container(pod)
+    command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
+    return Failed(
+        f"pod {name} {pods.how_it_failed(pod)}",
+        tuple(_last_lines(cluster, namespace, name, container)),
+        pods.exit_code(pod),
+        shlex.join(command),
+    )
+
+
+def _last_lines(cluster: Connection, namespace: str, pod: str, container: str) -> list[str]:
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+    try:
+        text = cluster.text(path, container=container, tailLines=str(LAST_LINES))
+    except Refused as refused:
+        # Its node is gone, with all that was on it.
+        return [f"(its log is not to be had from the cluster: {refused}; Cloud Logging keeps it)"]
+    return [line[:LONGEST_LINE] for line in text.splitlines()[-LAST_LINES:]]
+
+
+def _seconds(job: Object) -> float | None:
+    """How long it took; None while it runs."""
+    status = cast(dict[str, str], job.get("status") or {})
+    ended = pods.condition(job, "Complete", "Failed") or {}
+    end = status.get("completionTime") or ended.get("lastTransitionTime")
+    if not end or not status.get("startTime"):
+        return None
+    return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(status["startTime"])).total_seconds()
+
+
+def _unit(name: str, varying: Mapping[str, str], known: Sequence[_Known]) -> Trial:
+    """A unit of several Jobs is as its Jobs are: failed with the first that failed."""
+    status = trials.combined(each.status for each in known)
+    telling = [each for each in known if each.status == status]
+    reasons = tuple(reason for each in telling for reason in each.reasons)
+    first = next((each for each in telling if each.log_command), telling[0] if telling else _Known(status))
+    seconds = [each.seconds for each in known if each.seconds is not None]
+    return Trial(
+        name=name,
+        arguments=varying,
+        status=status,
+        exit_code=first.exit_code,
+        duration=max(seconds) if seconds and len(seconds) == len(known) else None,
+        log_command=first.log_command,
+        reasons=reasons,
+    )

@@ -1,0 +1,190 @@
+"""The cluster of a stack, asked as `up` does: by the kubeconfig that the stack gives to Pulumi's Kubernetes provider.
+
+Only what can be read without a library of Kubernetes' own, which would be large for a few requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import http.client
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import urlencode, urlsplit
+
+from xmgen import resource_types
+from xmgen.engine import trials
+from xmgen.engine.session import Session
+from xmgen.errors import OperationError, Problem
+
+PROVIDER = "pulumi:providers:kubernetes"
+
+TIMEOUT_SECONDS = 20.0
+PLUGIN_SECONDS = 60.0
+
+Object = dict[str, Any]
+
+
+class Refused(Exception):
+    """The API server's answer is no. status: HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Connection:
+    """To an API server. Safe among threads."""
+
+    def __init__(self, server: str, authority: str, token: str) -> None:
+        """authority: certificates, PEM; empty for those of the system."""
+        self._server = server.rstrip("/")
+        self._token = token
+        context = ssl.create_default_context(cadata=authority or None)
+        # It heeds HTTPS_PROXY and NO_PROXY, as kubectl does.
+        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+    def items(self, path: str) -> list[Object]:
+        """The objects of a list. Raises Refused, and OperationError when the cluster cannot be reached."""
+        return cast(list[Object], json.loads(self.text(path))["items"])
+
+    def text(self, path: str, **query: str) -> str:
+        """Raises Refused, and OperationError when the cluster cannot be reached."""
+        return self._ask("GET", path, query)
+
+    def delete(self, path: str) -> None:
+        """Whether it is there or not. What depends on it goes after it. Raises as `text` does."""
+        try:
+            self._ask("DELETE", path, {"propagationPolicy": "Background"})
+        except Refused as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
+
+    def _ask(self, method: str, path: str, query: Mapping[str, str]) -> str:
+        url = f"{self._server}{path}?{urlencode(query)}" if query else f"{self._server}{path}"
+        headers = {"Authorization": f"Bearer {self._token}"}
+        request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 (https)
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
+                return cast(bytes, answer.read()).decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, _message(error)) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            raise OperationError(_unreachable(self._server, reason)) from None
+
+
+def connect(work: Session, export: str) -> Connection | None:
+    """The cluster that a stack's Jobs are on; None when the stack is not up so far. export: its state.
+
+    Raises OperationError when there are no credentials for it.
+    """
+    config = _kubeconfig(export)
+    if isinstance(config, dict):
+        # One that a secret went into; what decrypts it, `up` needs as well.
+        config = _kubeconfig(work.pulumi.run("stack", "export", "--show-secrets", "--stack", work.stack))
+        plaintext: object = cast(dict[str, Any], config).get("plaintext") if isinstance(config, dict) else None
+        config = json.loads(plaintext) if isinstance(plaintext, str) else None
+    if not isinstance(config, str):
+        return None
+    try:
+        server, authority, user = _current(json.loads(config))
+    except (ValueError, KeyError, TypeError, StopIteration):
+        raise OperationError(Problem("the kubeconfig in the stack's state cannot be understood")) from None
+    if urlsplit(server).scheme != "https":
+        raise OperationError(Problem(f"the cluster's address is no https URL: {server}"))
+    token = _token(user, work.pulumi.environment(), server, authority)
+    try:
+        return Connection(server, authority, token)
+    except ssl.SSLError as error:
+        raise OperationError(_unreachable(server, error)) from None
+
+
+def _kubeconfig(export: str) -> object:
+    """Of the provider that the Jobs were made by; an object for one that is secret."""
+    of_jobs = {
+        str(resource.get("provider", "")).rpartition("::")[0]
+        for resource in trials.resources(export)
+        if resource.get("type") == resource_types.JOB
+    }
+    found = [resource for resource in trials.resources(export) if resource.get("type") == PROVIDER]
+    found.sort(key=lambda resource: str(resource["urn"]) not in of_jobs)
+    inputs: dict[str, Any] = (found[0].get("inputs") or {}) if found else {}
+    return inputs.get("kubeconfig")
+
+
+def _current(config: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any]]:
+    """Server, authority and user of the current context."""
+
+    def named(kind: str, name: str) -> Mapping[str, Any]:
+        return next(each[kind] for each in config[f"{kind}s"] if each["name"] == name)
+
+    context = named("context", str(config["current-context"]))
+    cluster = named("cluster", str(context["cluster"]))
+    try:
+        authority = base64.b64decode(str(cluster.get("certificate-authority-data", "")), validate=True).decode("ascii")
+    except binascii.Error as error:
+        raise ValueError(error) from None
+    return str(cluster["server"]), authority, named("user", str(context["user"]))
+
+
+def _token(user: Mapping[str, Any], environment: Mapping[str, str], server: str, authority: str) -> str:
+    """environment: that of the program which gives credentials. Raises OperationError when there are none."""
+    if isinstance(token := user.get("token"), str):
+        return token
+    plugin: Mapping[str, Any] = user.get("exec") or {}
+    name = str(plugin.get("command", ""))
+    program = shutil.which(name, path=environment.get("PATH", os.defpath)) if name else None
+    if program is None:
+        hint = "`gcloud components install gke-gcloud-auth-plugin` installs it" if name else ""
+        what = f"{name} is not on PATH, which gives credentials for the cluster" if name else "no credentials"
+        raise OperationError(Problem(what, hint=hint))
+    cluster = {"server": server, "certificate-authority-data": base64.b64encode(authority.encode()).decode()}
+    version = str(plugin.get("apiVersion"))
+    info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False, "cluster": cluster}}
+    command = [program, *cast(list[str], plugin.get("args") or [])]
+    given = {each["name"]: each["value"] for each in cast(list[dict[str, str]], plugin.get("env") or [])}
+    try:
+        done = subprocess.run(  # noqa: S603 (the program that the stack's own kubeconfig names)
+            command,
+            env={**environment, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PLUGIN_SECONDS,
+            check=False,
+        )
+        if done.returncode == 0:
+            return str(json.loads(done.stdout)["status"]["token"])
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    except (ValueError, KeyError, TypeError):
+        said = "its answer holds no token"
+    raise OperationError(Problem(f"{name} gives no credentials: {said}", hint="`gcloud auth login`"))
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    """Why a request was refused, in the server's own words."""
+    text = error.read().decode(errors="replace")
+    try:
+        answer: object = json.loads(text)
+    except ValueError:
+        return text.strip() or str(error.reason)
+    return str(cast(dict[str, Any], answer).get("message", text)) if isinstance(answer, dict) else text
+
+
+def _unreachable(server: str, reason: object) -> Problem:
+    return Problem(
+        f"the cluster at {urlsplit(server).netloc} cannot be reached: {' '.join(str(reason).split())}",
+        hint="`authorizedNetworks` of the stack may keep this machine out, or the cluster is gone",
+    )

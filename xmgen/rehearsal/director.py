@@ -1,0 +1,138 @@
+"""Tells the pods of a rehearsal what becomes of them, and takes the nodes away of those that are to be evicted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
+from xmgen.rehearsal.api import Api
+from xmgen.rehearsal.cloud.pools import Pools, View, ended
+from xmgen.rehearsal.cloud.scheduling import Object
+from xmgen.rehearsal.cluster import SimulatedCluster
+from xmgen.rehearsal.outcomes import USUAL, Rule
+from xmgen.rehearsal.stages import EXIT_CODE, LOG, OUTCOME, SECONDS, UNTOLD
+
+INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+
+SIGTERM_EXIT_CODE = 143
+
+
+class Director:
+    """usual: for how many seconds pods run that no rule means."""
+
+    def __init__(self, cluster: SimulatedCluster, pools: Pools, api: Api, usual: float) -> None:
+        self._cluster = cluster
+        self._pools = pools
+        self._api = api
+        self._usual = usual
+        self._rules: list[Rule] = []
+        self._attempts: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        """The pods of a Job, and of an index of it, in the order in which they were told."""
+        self._due: dict[str, float] = {}
+        """Pods whose node is to be reclaimed, and when."""
+        self._lock = threading.Lock()
+
+    def tell(self, rules: Sequence[Rule]) -> None:
+        """Replace all rules. Returns when they hold for every pod that is made from now on."""
+        with self._lock:
+            self._rules = list(rules)
+        if rules:
+            self._cluster.hold_pods()
+        else:
+            self._cluster.release_pods()
+
+    def step(self, view: View) -> None:
+        """Raises OSError when the API server does not answer."""
+        with self._lock:
+            rules = self._rules
+        for pod in view.pods:
+            annotations = pod["metadata"].get("annotations", {})
+            if annotations.get(OUTCOME) == UNTOLD and not ended(pod):
+                self._tell(pod, rules)
+            elif annotations.get(OUTCOME) == "evict" and pod["status"].get("phase") == "Running":
+                self._evict_when_due(view, pod, float(annotations[SECONDS].removesuffix("s")))
+
+    def _tell(self, pod: Object, rules: Sequence[Rule]) -> None:
+        metadata = pod["metadata"]
+        labels: dict[str, str] = metadata["labels"]
+        index = int(labels.get(INDEX_LABEL, "0"))
+        owner = str((metadata.get("ownerReferences") or [metadata])[0]["uid"])
+        told = self._attempts[owner, index]
+        if metadata["uid"] not in told:
+            told.append(str(metadata["uid"]))
+        attempt = told.index(str(metadata["uid"])) + 1
+        unit, job = labels[UNIT_LABEL], labels.get(JOB_LABEL, "")
+        rule = next((rule for rule in rules if rule.means(unit, job, index, attempt)), USUAL)
+        annotations = {
+            OUTCOME: rule.outcome,
+            SECONDS: f"{self._usual if rule.seconds is None else rule.seconds}s",
+            EXIT_CODE: str(rule.exit_code),
+            **({LOG: "\n".join(rule.log)} if rule.log else {}),
+        }
+        self._api.request("PATCH", _path(pod), {"metadata": {"annotations": annotations}})
+
+    def _evict_when_due(self, view: View, pod: Object, seconds: float) -> None:
+        uid, now = str(pod["metadata"]["uid"]), time.monotonic()
+        if now < self._due.setdefault(uid, now + seconds) or ended(pod):
+            return
+        node = str(pod["spec"]["nodeName"])
+        going = self._pools.with_its_slice(view, node)
+        running = view.by_node()
+        for each in going:
+            for other in running.get(each, []):
+                self._api.request("PATCH", f"{_path(other)}/status", {"status": shut_down(other)})
+        self._pools.reclaim(going)
+
+
+def shut_down(pod: Object) -> dict[str, Any]:
+    """What becomes of a pod's status when its spot node is reclaimed: GKE's nodes shut down gracefully, and then the
+    kubelet ends pods so (Kubernetes documentation, Node Shutdowns and Pod disruption conditions).
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status = pod["status"]
+    ready = [
+        {**each, "status": "False", "reason": "PodFailed", "lastTransitionTime": now}
+        if each["type"] in ("Ready", "ContainersReady")
+        else each
+        for each in status.get("conditions", [])
+    ]
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "TerminationByKubelet",
+        "message": "Pod was terminated in response to imminent node shutdown.",
+        "lastTransitionTime": now,
+    }
+    containers = [
+        {
+            **each,
+            "ready": False,
+            "started": False,
+            "state": {
+                "terminated": {
+                    "exitCode": SIGTERM_EXIT_CODE,
+                    "reason": "Error",
+                    "startedAt": status.get("startTime", now),
+                    "finishedAt": now,
+                }
+            },
+        }
+        for each in status.get("containerStatuses", [])
+    ]
+    return {
+        "phase": "Failed",
+        "reason": "Terminated",
+        "message": target["message"],
+        "conditions": [*ready, target],
+        "containerStatuses": containers,
+    }
+
+
+def _path(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
