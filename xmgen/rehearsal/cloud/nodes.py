@@ -17,6 +17,7 @@ from xmgen.rehearsal.cloud.refusals import slice_topology
 from xmgen.rehearsal.cloud.store import Item, Properties, Store, part, parts, texts
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
+ZONE_LABEL = "topology.kubernetes.io/zone"
 SYSTEM_NAMESPACE = "kube-system"
 SYSTEM_POD = "gke-system"
 PODS = 110
@@ -41,7 +42,7 @@ class Template:
         labels = {
             **self.labels,
             "kubernetes.io/hostname": name,
-            "topology.kubernetes.io/zone": zone,
+            ZONE_LABEL: zone,
             "topology.kubernetes.io/region": "-".join(zone.split("-")[:2]),
         }
         return {

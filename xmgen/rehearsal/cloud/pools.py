@@ -15,9 +15,10 @@ from typing import Any
 from xmgen.engine.pods import refused
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.kinds import NODE_POOL
-from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, Template, template
+from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, ZONE_LABEL, Template, template
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.scheduling import Amounts, Object, added, amounts, has_room, less, obstacles, requests
+from xmgen.rehearsal.cloud.storage import Storage
 from xmgen.rehearsal.cloud.store import Item, Store, part
 
 IDLE_SECONDS = 5.0
@@ -45,8 +46,11 @@ class View:
                 result[pod["spec"]["nodeName"]].append(pod)
         return result
 
+    def unplaced(self) -> list[Object]:
+        return [pod for pod in self.pods if not pod["spec"].get("nodeName") and not ended(pod)]
+
     def waiting(self) -> list[Object]:
-        return [pod for pod in self.pods if not pod["spec"].get("nodeName") and not ended(pod) and refused(pod)]
+        return [pod for pod in self.unplaced() if refused(pod)]
 
 
 def ended(pod: Object) -> bool:
@@ -68,6 +72,7 @@ class _Room:
     """What is free on a node that is there, or that would be added."""
 
     free: Amounts
+    zone: str
     pods: list[Object] = field(default_factory=list[Object])
 
 
@@ -78,6 +83,7 @@ class Pools:
         self._store = store
         self._api = api
         self._quota = quota
+        self.storage = Storage(store, api)
         self._idle: dict[str, float] = {}
         self._lock = threading.Lock()
         self.helpless: dict[str, list[str]] = {}
@@ -96,24 +102,28 @@ class Pools:
     def _step(self, view: View) -> None:
         pools = {str(item.inputs["name"]): (item, template(item, self._store)) for item in self._store.of(NODE_POOL)}
         there = view.by_pool()
+        for name in there.keys() - pools.keys() - {""}:
+            # Its deletion was cut off.
+            self._remove(name)
+        self._quota.count((kind, len(there.get(name, []))) for name, (_, kind) in pools.items())
+        self.storage.step(view.nodes)
         for name, (item, kind) in pools.items():
             missing = least(item) - len(there.get(name, []))
             if missing > 0:
                 self._quota.take(kind, missing)
-                self._grow(kind, there.get(name, []), missing)
+                self._grow(kind, there.get(name, []), [""] * missing)
         self._help(view, pools, there)
         self._shrink(view, pools, there)
 
     def remove(self, item: Item) -> None:
         """A pool is deleted: its nodes go, and the pods on them are evicted."""
         with self._lock:
-            self._remove(item)
+            self._remove(str(item.inputs["name"]))
 
-    def _remove(self, item: Item) -> None:
-        nodes = self._api.items("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={item.inputs['name']}")
+    def _remove(self, pool: str) -> None:
+        nodes = self._api.items("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={pool}")
         with ThreadPoolExecutor(_THREADS) as threads:
             list(threads.map(self._evict, [str(node["metadata"]["name"]) for node in nodes]))
-        self._quota.take(template(item, self._store), -len(nodes))
 
     def with_its_slice(self, view: View, node: str) -> list[str]:
         """The nodes that Google takes away when it takes this one: of a slice of several hosts, all."""
@@ -144,27 +154,34 @@ class Pools:
     def _help(self, view: View, pools: Mapping[str, tuple[Item, Template]], there: Mapping[str, list[Object]]) -> None:
         """Add nodes for pods that wait, as far as nodes that are there, or on their way, have no room for them."""
         rooms = self._rooms(view, pools)
-        added_nodes: defaultdict[str, int] = defaultdict(int)
+        added_nodes: defaultdict[str, list[str]] = defaultdict(list)
         helpless: dict[str, list[str]] = {}
-        for pod in view.waiting():
+        for pod in view.unplaced():
+            if why := self.storage.why_not(pod):
+                helpless[str(pod["metadata"]["name"])] = [why]
+                continue
+            # The scheduler has not looked at it yet.
+            if not refused(pod):
+                continue
             if any(self._place(pod, rooms.get(name, []), kind) for name, (_, kind) in pools.items()):
                 continue
             reasons: list[str] = []
             for name, (item, kind) in sorted(pools.items(), key=lambda each: (_size(each[1][1]), each[0])):
-                why = self._why_not(pod, item, kind, len(there.get(name, [])) + added_nodes[name])
+                why = self._why_not(pod, item, kind, len(there.get(name, [])) + len(added_nodes[name]))
                 if why:
                     reasons.append(f"{name}: {why}")
                     continue
-                added_nodes[name] += kind.hosts
+                zone = next(iter(self.storage.zones(pod)), "")
+                added_nodes[name] += [zone] * kind.hosts
                 self._quota.take(kind, kind.hosts)
-                rooms.setdefault(name, []).extend(_Room(_empty(kind)) for _ in range(kind.hosts))
+                rooms.setdefault(name, []).extend(_Room(_empty(kind), zone) for _ in range(kind.hosts))
                 self._place(pod, rooms[name], kind)
                 break
             else:
                 helpless[str(pod["metadata"]["name"])] = reasons
         self.helpless = helpless
-        for name, count in added_nodes.items():
-            self._grow(pools[name][1], there.get(name, []), count)
+        for name, zones in added_nodes.items():
+            self._grow(pools[name][1], there.get(name, []), zones)
 
     def _rooms(self, view: View, pools: Mapping[str, tuple[Item, Template]]) -> dict[str, list[_Room]]:
         running = view.by_node()
@@ -175,7 +192,9 @@ class Pools:
             for node in nodes:
                 pods = running.get(node["metadata"]["name"], [])
                 taken = added(requests(pod) for pod in pods)
-                rooms.setdefault(name, []).append(_Room(less(_empty(pools[name][1]), taken), list(pods)))
+                free = less(_empty(pools[name][1]), taken)
+                zone = str(node["metadata"]["labels"].get(ZONE_LABEL, ""))
+                rooms.setdefault(name, []).append(_Room(free, zone, list(pods)))
         return rooms
 
     def _place(self, pod: Object, rooms: list[_Room], kind: Template) -> bool:
@@ -183,8 +202,8 @@ class Pools:
             return False
         if kind.hosts > 1 and {group(each) for room in rooms for each in room.pods} - {group(pod)}:
             return False
-        wanted = requests(pod)
-        room = next((room for room in rooms if has_room(room.free, wanted)), None)
+        wanted, zones = requests(pod), self.storage.zones(pod)
+        room = next((room for room in rooms if has_room(room.free, wanted) and zones <= {room.zone}), None)
         if room is None:
             return False
         room.free = less(room.free, wanted)
@@ -195,6 +214,9 @@ class Pools:
         """Why a node more of this pool would not help this pod; empty when it would."""
         if found := obstacles(pod, kind.labels, kind.taints):
             return found[0]
+        zones = self.storage.zones(pod)
+        if len(zones) > 1 or not zones <= set(kind.zones):
+            return f"its volumes are in {', '.join(sorted(zones))}, the pool's nodes in {', '.join(kind.zones)}"
         wanted, empty = requests(pod), _empty(kind)
         lacking = [name for name, amount in wanted.items() if amount > empty.get(name, 0)]
         if lacking:
@@ -206,16 +228,17 @@ class Pools:
             return f"it has all of its {most(item)} nodes"
         return self._quota.exceeded(kind, kind.hosts)
 
-    def _grow(self, kind: Template, there: list[Object], count: int) -> None:
+    def _grow(self, kind: Template, there: list[Object], zones: Sequence[str]) -> None:
+        """zones: of every node that is added; empty where it does not matter."""
         names = {str(node["metadata"]["name"]) for node in there}
         numbers = (number for number in itertools.count() if f"gke-{kind.pool}-{number}" not in names)
         # A slice may have hundreds of hosts.
         with ThreadPoolExecutor(_THREADS) as threads:
-            list(threads.map(functools.partial(self._add, kind), itertools.islice(numbers, count)))
+            list(threads.map(functools.partial(self._add, kind), numbers, zones))
 
-    def _add(self, kind: Template, number: int) -> None:
+    def _add(self, kind: Template, number: int, zone: str) -> None:
         name = f"gke-{kind.pool}-{number}"
-        self._api.request("POST", "/api/v1/nodes", kind.node(name, kind.zones[number % len(kind.zones)]))
+        self._api.request("POST", "/api/v1/nodes", kind.node(name, zone or kind.zones[number % len(kind.zones)]))
         self._api.request("POST", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", kind.system_pod(name))
 
     def _shrink(
@@ -241,7 +264,6 @@ class Pools:
                 since = self._idle.setdefault(node_name, now)
                 if node["spec"].get("unschedulable"):
                     self._drop(node_name)
-                    self._quota.take(kind, -1)
                 elif now - since > IDLE_SECONDS:
                     self._api.request("PATCH", f"/api/v1/nodes/{node_name}", {"spec": {"unschedulable": True}})
 

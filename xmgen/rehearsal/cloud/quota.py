@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from xmgen.errors import InputError, Problem
@@ -34,7 +34,6 @@ class Quota:
     def __init__(self, limits: dict[str, float]) -> None:
         self._limits = limits
         self._used: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     @classmethod
     def read(cls, file: Path | None) -> Quota:
@@ -58,10 +57,16 @@ class Quota:
                 return f"Quota '{metric}' exceeded. Limit: {limit:.1f}"
         return ""
 
+    def count(self, nodes: Iterable[tuple[Template, int]]) -> None:
+        """These nodes use it now, and no others: what was used before a restart is found again."""
+        self._used.clear()
+        for kind, number in nodes:
+            self.take(kind, number)
+
     def take(self, kind: Template, nodes: int) -> None:
-        with self._lock:
-            for metric, amount in self._needs(kind).items():
-                self._used[metric] += amount * nodes
+        """So many nodes more use it, which are still on their way."""
+        for metric, amount in self._needs(kind).items():
+            self._used[metric] += amount * nodes
 
     @staticmethod
     def _needs(kind: Template) -> dict[str, int]:

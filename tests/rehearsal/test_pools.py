@@ -1,0 +1,230 @@
+"""Pools grow for the pods that wait, within quota and where their volumes are; and a restart forgets nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from xmgen.rehearsal.api import Answer, Api
+from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE
+from xmgen.rehearsal.cloud.pools import Pools
+from xmgen.rehearsal.cloud.quota import Quota
+from xmgen.rehearsal.cloud.store import Item, Store
+
+Json = dict[str, Any]
+CLUSTER_ID = "projects/acme/locations/europe-west4/clusters/sweep"
+LIMITS = {"PREEMPTIBLE_NVIDIA_T4_GPUS": 3}
+
+
+class Objects:
+    """An API server, as far as pools ask it: objects by their paths, which outlive a restart of the rehearsal."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, Json] = {}
+
+    def request(self, method: str, path: str, body: Json | None = None, **query: str) -> Answer:
+        match method:
+            case "POST":
+                assert body is not None
+                namespace = path.split("/namespaces/")[1].split("/")[0] if "/namespaces/" in path else ""
+                metadata = {"uid": f"{len(self.there)}", "namespace": namespace, **body["metadata"]}
+                key = f"{path.replace(f'/namespaces/{namespace}', '')}/{namespace}/{metadata['name']}"
+                if key in self.there:
+                    return Answer(409, {})
+                self.there[key] = {"status": {}, **body, "metadata": metadata}
+            case "DELETE":
+                start, _, name = path.rpartition("/")
+                namespace = path.split("/namespaces/")[1].split("/")[0] if "/namespaces/" in path else ""
+                self.there.pop(f"{start.replace(f'/namespaces/{namespace}', '')}/{namespace}/{name}", None)
+            case _:
+                pass
+        return Answer(200, {})
+
+    def items(self, path: str, **query: str) -> list[Json]:
+        found = [each for key, each in self.there.items() if key.startswith(f"{path}/")]
+        if path == "/api/v1/pods":
+            found = [each for each in found if each["metadata"]["namespace"] != "kube-system"]
+        if selector := query.get("labelSelector"):
+            label, _, value = selector.partition("=")
+            found = [each for each in found if each["metadata"]["labels"].get(label) == value]
+        return [
+            each for each in found if query.get("fieldSelector", "").startswith("metadata") or path != "/api/v1/pods"
+        ]
+
+    def nodes(self) -> list[tuple[str, str]]:
+        """Names and zones."""
+        return [
+            (each["metadata"]["name"], each["metadata"]["labels"]["topology.kubernetes.io/zone"])
+            for each in self.items("/api/v1/nodes")
+        ]
+
+    def waiting(self, name: str, **spec: Any) -> None:
+        """A pod that wants a T4, and that the scheduler has found no node for."""
+        pod = {
+            "metadata": {"name": name},
+            "spec": {
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "train", "resources": {"requests": {"nvidia.com/gpu": "1"}}}],
+                **spec,
+            },
+            "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/0 nodes"}]},
+        }
+        self.request("POST", "/api/v1/namespaces/sweep/pods", pod)
+
+    def claim(self, name: str, **spec: Any) -> None:
+        body = {"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], **spec}}
+        self.request("POST", "/api/v1/namespaces/sweep/persistentvolumeclaims", body)
+
+    def volume(self, name: str, zone: str) -> None:
+        expression = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+        self.request(
+            "POST", "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {"nodeAffinity": affinity}}
+        )
+
+
+class Simulation:
+    """Pools of spot T4s in a folder, which can be begun again."""
+
+    def __init__(self, folder: Path, objects: Objects) -> None:
+        self.folder, self.objects = folder, objects
+        self.begin()
+
+    def begin(self) -> None:
+        self.store = Store(self.folder / "cloud.json")
+        self.pools = Pools(self.store, cast(Api, self.objects), Quota(dict(LIMITS)))
+
+    def put(self, type: str, id: str, **inputs: Any) -> None:
+        self.store.put(Item(id=id, type=type, inputs={"project": "acme", **inputs}, outputs={}, owner="urn:a-stack"))
+
+    def pool(self, name: str = "t4", *, most: int = 5, zones: list[str] | None = None) -> None:
+        config = {
+            "machineType": "n1-standard-4",
+            "spot": True,
+            "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}],
+        }
+        scaling = {"totalMinNodeCount": 0, "totalMaxNodeCount": most}
+        inputs = {"name": name, "cluster": CLUSTER_ID, "nodeConfig": config, "autoscaling": scaling}
+        self.put(NODE_POOL, f"{CLUSTER_ID}/nodePools/{name}", nodeLocations=zones or ["europe-west4-a"], **inputs)
+
+    def step(self) -> dict[str, list[str]]:
+        """The pods that no pool can help, and why."""
+        self.pools.step(self.pools.view())
+        return self.pools.helpless
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Simulation:
+    made = Simulation(tmp_path, Objects())
+    made.put(CLUSTER, CLUSTER_ID, location="europe-west4")
+    return made
+
+
+def test_quota_that_is_used_stays_used_after_a_restart(simulation: Simulation) -> None:
+    simulation.pool()
+    for number in range(2):
+        simulation.objects.waiting(f"pod-{number}")
+    assert simulation.step() == {}
+    simulation.begin()
+    for number in range(2, 4):
+        simulation.objects.waiting(f"pod-{number}")
+    exceeded = "t4: Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded. Limit: 3.0"
+    assert simulation.step() == {"pod-3": [exceeded]}
+    assert len(simulation.objects.nodes()) == 3
+
+
+def test_quota_is_free_again_when_its_nodes_are_gone(simulation: Simulation) -> None:
+    simulation.pool()
+    for number in range(4):
+        simulation.objects.waiting(f"pod-{number}")
+    assert simulation.step().keys() == {"pod-3"}
+    for name, _ in simulation.objects.nodes()[:1]:
+        simulation.objects.request("DELETE", f"/api/v1/nodes/{name}")
+    assert simulation.step() == {"pod-3": ["t4: Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded. Limit: 3.0"]}
+    assert len(simulation.objects.nodes()) == 3
+
+
+def test_a_deletion_that_was_cut_off_is_made_up_for(simulation: Simulation) -> None:
+    simulation.pool()
+    simulation.objects.waiting("pod")
+    simulation.step()
+    simulation.store.remove(f"{CLUSTER_ID}/nodePools/t4")
+    simulation.begin()
+    simulation.step()
+    assert simulation.objects.nodes() == []
+
+
+def mounts(claim: str) -> Json:
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
+def test_nodes_are_added_where_volumes_are(simulation: Simulation) -> None:
+    simulation.pool(zones=["europe-west4-a", "europe-west4-b"])
+    simulation.objects.volume("disk", "europe-west4-b")
+    simulation.objects.claim("data", volumeName="disk")
+    simulation.objects.waiting("pod", **mounts("data"))
+    assert simulation.step() == {}
+    assert simulation.objects.nodes() == [("gke-t4-0", "europe-west4-b")]
+
+
+def test_a_volume_of_another_zone_keeps_a_pod_from_a_pool(simulation: Simulation) -> None:
+    simulation.pool(zones=["europe-west4-a"])
+    simulation.objects.volume("disk", "europe-west4-b")
+    simulation.objects.claim("data", volumeName="disk")
+    simulation.objects.waiting("pod", **mounts("data"))
+    why = "t4: its volumes are in europe-west4-b, the pool's nodes in europe-west4-a"
+    assert simulation.step() == {"pod": [why]}
+    assert simulation.objects.nodes() == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "cluster", "services", "why"),
+    [
+        ({"storageClassName": "standard-rwo"}, {}, [], ""),
+        ({"storageClassName": "fast"}, {}, [], "the cluster has no storage class 'fast'"),
+        (
+            {"storageClassName": "premium-rwo", "accessModes": ["ReadWriteMany"]},
+            {},
+            [],
+            "a disk (storage class 'premium-rwo') cannot be written from several nodes",
+        ),
+        ({"storageClassName": "standard-rwx"}, {}, [], "the cluster has no storage class 'standard-rwx'"),
+        (
+            {"storageClassName": "standard-rwx", "accessModes": ["ReadWriteMany"]},
+            {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}},
+            [],
+            "file.googleapis.com is disabled, which storage class 'standard-rwx' needs",
+        ),
+        (
+            {"storageClassName": "standard-rwx", "accessModes": ["ReadWriteMany"]},
+            {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}},
+            ["file.googleapis.com"],
+            "",
+        ),
+        (None, {}, [], "nobody has made it"),
+    ],
+)
+def test_claims_that_no_driver_binds(
+    spec: Json | None, cluster: Json, services: list[str], why: str, simulation: Simulation
+) -> None:
+    simulation.put(CLUSTER, CLUSTER_ID, location="europe-west4", **cluster)
+    for service in services:
+        simulation.put(SERVICE, f"acme/{service}", service=service)
+    if spec is not None:
+        simulation.objects.claim("data", **spec)
+    simulation.pool()
+    simulation.objects.waiting("pod", **mounts("data"))
+    assert simulation.step() == ({"pod": [f"claim data: {why}"]} if why else {})
+
+
+def test_storage_classes_come_and_go_with_the_cluster(simulation: Simulation) -> None:
+    def classes() -> set[str]:
+        return {each["metadata"]["name"] for each in simulation.objects.items("/apis/storage.k8s.io/v1/storageclasses")}
+
+    simulation.step()
+    assert classes() == {"standard-rwo", "premium-rwo", "standard"}
+    simulation.store.remove(CLUSTER_ID)
+    simulation.step()
+    assert classes() == set()
