@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ipaddress
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from xmgen import sources
+from xmgen import project, sources
 from xmgen.errors import InputError, Problem
 from xmgen.provider import daemon, wire
 from xmgen.provider.images import Log, build, follow, remove, telling
@@ -152,12 +153,17 @@ def pushed(tag: str, registry: str) -> str:
 def _build_and_push(name: str, images: list[str], platform: str, context: Path, dockerfile: Path, log: Log) -> str:
     """Blocks. Returns the digest that the registry knows the image by."""
     with daemon.failures(f"image of {name} cannot be built"):
-        build(name, images[0], sent(context, dockerfile), dockerfile, str(dockerfile), log, platform)
+        build(name, images[0], sent(context, dockerfile), dockerfile, _from_project(dockerfile), log, platform)
         for image in images[1:]:
             repository, _, tag = image.rpartition(":")
             daemon.client().api.tag(images[0], repository, tag=tag)
     digests = [_push(name, image) for image in images]
     return digests[0]
+
+
+def _from_project(path: Path) -> str:
+    """As the user names it; the program's paths begin in `stacks`."""
+    return os.path.relpath(path, project.find().root)
 
 
 def _push(name: str, image: str) -> str:
