@@ -69,7 +69,28 @@ def surroundings(submitted: Sequence[Object]) -> list[Object]:
             }
             for namespace, account in sorted(accounts)
         ),
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": namespace},
+                "stringData": dict.fromkeys(sorted(keys), "value"),
+            }
+            for (namespace, name), keys in sorted(_secrets(submitted).items())
+        ),
     ]
+
+
+def _secrets(submitted: Sequence[Object]) -> dict[tuple[str, str], set[str]]:
+    """The keys that Jobs read of Secrets, by namespace and name."""
+    keys: dict[tuple[str, str], set[str]] = {}
+    for each in submitted:
+        for container in each["spec"]["template"]["spec"]["containers"] if each["kind"] == "Job" else ():
+            for variable in container.get("env", ()):
+                if reference := variable.get("valueFrom", {}).get("secretKeyRef"):
+                    place = each["metadata"]["namespace"], reference["name"]
+                    keys.setdefault(place, set()).add(reference["key"])
+    return keys
 
 
 class DryRun:

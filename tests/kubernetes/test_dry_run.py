@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.builders import experiment, job, python_container
 from tests.conftest import ROOT
-from tests.kubernetes.dry_run import DryRun, Object, objects
+from tests.kubernetes.dry_run import DryRun, Object, objects, surroundings
 from xmgen import catalog, names
 from xmgen.catalog.placement import Placement
 from xmgen.catalog.selection import select
@@ -19,6 +19,7 @@ from xmgen.executors.images import CONTROLLERS
 from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes, Reference, ShellSafeArg, Volume
 from xmgen.planner import plan
 from xmgen.program import render
+from xmgen.resource_types import OBJECTS
 
 pytestmark = pytest.mark.kubernetes
 
@@ -103,73 +104,80 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(experiment(job(executor=on()), stack=STACK), id="CPUs alone"),
-        pytest.param(
-            experiment(job(executor=on(architecture="arm64", cpu=0.25)), stack=STACK), id="Arm, a part of a CPU"
-        ),
-        pytest.param(experiment(job(executor=on(ram=3 * GIB // 2, disk=50 * GIB)), stack=STACK), id="memory and disk"),
-        pytest.param(experiment(job(executor=on(replicas=3)), stack=STACK), id="replicas"),
-        pytest.param(experiment(job(executor=on(accelerator=SLICES)), stack=STACK), id="two slices"),
-        pytest.param(experiment(job(executor=on(service_tier="spot")), stack=STACK), id="spot"),
-        pytest.param(
-            experiment(
-                (
-                    job(f"--db={XID}-1-db.experiments", name="train", executor=on()),
-                    job(name="db", executor=on()),
-                ),
-                stack=STACK,
+FEATURES = [
+    pytest.param(experiment(job(executor=on()), stack=STACK), id="CPUs alone"),
+    pytest.param(experiment(job(executor=on(architecture="arm64", cpu=0.25)), stack=STACK), id="Arm, a part of a CPU"),
+    pytest.param(experiment(job(executor=on(ram=3 * GIB // 2, disk=50 * GIB)), stack=STACK), id="memory and disk"),
+    pytest.param(experiment(job(executor=on(replicas=3)), stack=STACK), id="replicas"),
+    pytest.param(experiment(job(executor=on(accelerator=SLICES)), stack=STACK), id="two slices"),
+    pytest.param(experiment(job(executor=on(service_tier="spot")), stack=STACK), id="spot"),
+    pytest.param(
+        experiment(
+            (
+                job(f"--db={XID}-1-db.experiments", name="train", executor=on()),
+                job(name="db", executor=on()),
             ),
-            id="jobs that address each other",
+            stack=STACK,
         ),
-        pytest.param(
-            experiment(job("1", executor=on()), job("2", executor=on()), stack=STACK, after={1: [0]}),
-            id="a job that waits for another",
+        id="jobs that address each other",
+    ),
+    pytest.param(
+        experiment(job("1", executor=on()), job("2", executor=on()), stack=STACK, after={1: [0]}),
+        id="a job that waits for another",
+    ),
+    pytest.param(
+        experiment(job("--home", ShellSafeArg("$HOME"), executor=on()), stack=STACK), id="an argument for a shell"
+    ),
+    pytest.param(
+        experiment(job(*TEXTS, env={f"E{n}": text for n, text in enumerate(TEXTS)}, executor=on()), stack=STACK),
+        id="texts of every kind",
+    ),
+    pytest.param(
+        experiment(
+            *(job(name=name, executor=on()) for name in ("x" * 300, "Ünïcode Näme", "--", "a/b:c d")),
+            stack=STACK,
+            title="“A title” & {{ more }}\n" + "🚀" * 300,
         ),
-        pytest.param(
-            experiment(job("--home", ShellSafeArg("$HOME"), executor=on()), stack=STACK), id="an argument for a shell"
+        id="names of every kind",
+    ),
+    pytest.param(
+        experiment(job(executor=Kubernetes(priority=-5, retries=3, shared_memory=GIB, volumes=STORAGE)), stack=STACK),
+        id="priority, retries and volumes",
+    ),
+    pytest.param(
+        dataclasses.replace(
+            experiment(job(f"--key={SECRET.token}", env={"KEY": SECRET.token}, executor=on()), stack=STACK),
+            references=(SECRET,),
         ),
-        pytest.param(
-            experiment(job(*TEXTS, env={f"E{n}": text for n, text in enumerate(TEXTS)}, executor=on()), stack=STACK),
-            id="texts of every kind",
+        id="a secret",
+    ),
+    pytest.param(
+        experiment(
+            job(executor=on()),
+            executables=(python_container(path=f"{CONTROLLERS.format(stack=STACK)}/search"),),
+            stack=STACK,
         ),
-        pytest.param(
-            experiment(
-                *(job(name=name, executor=on()) for name in ("x" * 300, "Ünïcode Näme", "--", "a/b:c d")),
-                stack=STACK,
-                title="“A title” & {{ more }}\n" + "🚀" * 300,
-            ),
-            id="names of every kind",
-        ),
-        pytest.param(
-            experiment(
-                job(executor=Kubernetes(priority=-5, retries=3, shared_memory=GIB, volumes=STORAGE)), stack=STACK
-            ),
-            id="priority, retries and volumes",
-        ),
-        pytest.param(
-            dataclasses.replace(
-                experiment(job(f"--key={SECRET.token}", env={"KEY": SECRET.token}, executor=on()), stack=STACK),
-                references=(SECRET,),
-            ),
-            id="a secret",
-        ),
-        pytest.param(
-            experiment(
-                job(executor=on()),
-                executables=(python_container(path=f"{CONTROLLERS.format(stack=STACK)}/search"),),
-                stack=STACK,
-            ),
-            id="a controller, which starts jobs",
-        ),
-    ],
-)
+        id="a controller, which starts jobs",
+    ),
+]
+
+
+@pytest.mark.parametrize("source", FEATURES)
 def test_what_an_experiment_may_ask_for(source: Experiment, dry_run: DryRun) -> None:
     submitted = compiled(source)
     assert jobs(submitted)
     assert dry_run.refusals(submitted) == []
+
+
+def test_every_kind_of_object_is_among_these() -> None:
+    judged = [each for feature in FEATURES for source in feature.values for each in compiled(cast(Experiment, source))]
+    judged += surroundings(judged)
+    assert {each["kind"] for each in judged} == {*OBJECTS, "Job", "Namespace", "ServiceAccount", "Secret"}
+    volumes = {key for each in jobs(judged) for volume in template(each)["volumes"] for key in volume} - {"name"}
+    assert volumes == {"csi", "emptyDir", "persistentVolumeClaim"}
+    # A slice of several hosts, and several slices.
+    assert any(each["spec"].get("completionMode") == "Indexed" for each in jobs(judged))
+    assert any("MEGASCALE_NUM_SLICES" in {env["name"] for env in container(each)["env"]} for each in jobs(judged))
 
 
 def template(submitted: Object) -> Object:
