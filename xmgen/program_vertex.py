@@ -11,6 +11,9 @@ from xmgen.generated import python
 from xmgen.plan import Manifest, Plan, header
 
 JOBS = "manifests/vertex/jobs.yaml"
+APIS = ("aiplatform", "artifactregistry", "compute", "iam", "storage")
+PROJECT_API = "cloudresourcemanager"
+"""Gives roles in the project."""
 
 
 def files(plan: Plan) -> dict[str, str]:
@@ -28,6 +31,7 @@ def files(plan: Plan) -> dict[str, str]:
             name=name,
             label=names.gcp_label(title) or name,
             region=plan.vertex.region,
+            services=tuple(sorted([*APIS, *([PROJECT_API] if reports(plan) else [])])),
         ),
         "jobs.py": _jobs(plan),
         JOBS: f"# {head}\n{manifests.dump(manifest for unit in plan.units for manifest in unit.manifests)}",

@@ -15,5 +15,5 @@ labels = {"experiment": "spirals-on-vertex-ai", "stack": "vertex", "owner": owne
 # APIs stay enabled after `destroy`: other parts of the project may have come to use them.
 services = [
     gcp.projects.Service(service, service=f"{service}.googleapis.com", disable_on_destroy=False)
-    for service in ("aiplatform", "artifactregistry", "compute", "iam", "storage")
+    for service in ("aiplatform", "artifactregistry", "cloudresourcemanager", "compute", "iam", "storage")
 ]

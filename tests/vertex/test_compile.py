@@ -555,6 +555,10 @@ def roles(played: Program) -> dict[str, tuple[str, str]]:
     return {each.name: (each.inputs.get("bucket") or each.inputs["project"], each.inputs["role"]) for each in found}
 
 
+def apis(played: Program) -> set[str]:
+    return {each.inputs["service"] for each in played.of("gcp:projects/service:Service")}
+
+
 def emails(played: Program) -> list[str]:
     accounts = played.of("gcp:serviceaccount/account:Account")
     return [f"{each.inputs['accountId']}@acme.iam.gserviceaccount.com" for each in accounts]
@@ -623,6 +627,8 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
         "output": ("sweep-output-1234", "roles/storage.objectUser"),
         "tensorboard": ("acme", "roles/aiplatform.user"),
     }
+    # Roles in the project take an API more.
+    assert apis(played["everything"]) - apis(played["vertex-group"]) == {"cloudresourcemanager.googleapis.com"}
     # A job that writes to no TensorBoard has nothing to do with the project.
     assert roles(played["vertex-group"]) == {"output": ("vertex-group-output-1234", "roles/storage.objectUser")}
     # Jobs on TPUs act as Vertex AI's own account.
