@@ -197,6 +197,7 @@ def pool_arguments(pool: NodePool) -> dict[str, object]:
         # Machines that come for a limited time are not repaired but given back.
         "management": {"auto_repair": False, "auto_upgrade": True} if pool.provisioning == "flex-start" else None,
         "settings": node_settings(pool),
+        "ignore_changes": ["nodeConfig.advancedMachineFeatures"] if pool.tpu is not None else [],
         # The drivers of GPUs are not signed.
         "secure_boot": pool.gpu is None,
     }
@@ -237,6 +238,8 @@ def node_settings(pool: NodePool) -> Manifest:
         case "spot":
             settings["spot"] = True
         case "flex-start":
+            # Google's own sample has both (terraform-docs-samples, gke/standard/zonal/dws); Cluster Toolkit's
+            # gke-node-pool refuses flex-start with anything else.
             settings["flex_start"] = True
             settings["reservation_affinity"] = {"consume_reservation_type": "NO_RESERVATION"}
         case "reservation":

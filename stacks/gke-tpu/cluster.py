@@ -144,7 +144,12 @@ pools: list[gcp.container.NodePool] = [
             "workload_metadata_config": {"mode": "GKE_METADATA"},
             "resource_labels": labels,
         },
-        opts=ResourceOptions(parent=cluster, delete_before_replace=True),
+        opts=ResourceOptions(
+            parent=cluster,
+            delete_before_replace=True,
+            # Google turns multithreading off on hosts of TPUs: read again, that would replace the pool.
+            ignore_changes=["nodeConfig.advancedMachineFeatures"],
+        ),
     ),
 ]
 

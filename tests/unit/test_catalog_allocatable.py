@@ -109,10 +109,10 @@ def test_local_ssds_hold_the_ephemeral_storage(name: str, left_gib: float) -> No
 @pytest.mark.parametrize(
     ("name", "cpu_millis", "memory_mib"),
     [
-        ("e2-standard-4", 507, 776),
-        ("g2-standard-4", 757, 984),
-        ("n1-standard-4", 757, 984),
-        ("ct6e-standard-1t", 617, 876),
+        ("e2-standard-4", 509, 901),
+        ("g2-standard-4", 759, 1109),
+        ("n1-standard-4", 759, 1109),
+        ("ct6e-standard-1t", 619, 1001),
     ],
 )
 def test_gkes_own_pods_are_subtracted(name: str, cpu_millis: int, memory_mib: int) -> None:

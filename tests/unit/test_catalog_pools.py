@@ -114,7 +114,7 @@ def test_single_hosts_share_a_pool() -> None:
         ([demand(cpu=1), demand(cpu=14)], [("e2-standard-16", 1), ("e2-standard-2", 1)]),
         ([demand(cpu=1), demand(cpu=3), demand(cpu=14)], [("e2-standard-16", 2), ("e2-standard-2", 1)]),
         # nor to one that lacks the memory
-        ([demand(cpu=1, ram=12 * GIB), demand(cpu=3, ram=GIB)], [("e2-highcpu-4", 1), ("e2-highmem-2", 1)]),
+        ([demand(cpu=1, ram=11 * GIB), demand(cpu=3, ram=GIB)], [("e2-highcpu-4", 1), ("e2-highmem-2", 1)]),
         # the boot disk is the largest of its jobs', unless they differ too much
         ([demand(disk=100 * GIB), demand()], [("e2-standard-2", 2)]),
         ([demand(disk=900 * GIB), demand()], [("e2-standard-2", 1), ("e2-standard-2", 1)]),

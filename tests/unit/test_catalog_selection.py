@@ -192,7 +192,7 @@ def test_a_cpu_job_on_arm() -> None:
         ({"cpu": 2}, "e2-standard-4"),
         ({"cpu": 4}, "e2-standard-8"),
         ({"cpu": 3, "ram": GIB}, "e2-highcpu-4"),
-        ({"cpu": 1, "ram": 12 * GIB}, "e2-highmem-2"),
+        ({"cpu": 1, "ram": 11 * GIB}, "e2-highmem-2"),
         ({"ram": 100 * GIB}, "e2-highmem-16"),
         ({"cpu": 40}, "n2-standard-48"),
         ({"cpu": 40, "ram": 30 * GIB}, "n2-highcpu-48"),
@@ -243,12 +243,12 @@ def test_gpu_jobs(asked: JobRequirements, machine: str) -> None:
         (
             needs("a100", 1, cpu=12),
             "no machine has room for 12 vCPUs, 2 GiB of memory with a100=1",
-            "at most: 11.14 vCPUs, 75.3 GiB of memory on a2-highgpu-1g" + REST,
+            "at most: 11.14 vCPUs, 75.2 GiB of memory on a2-highgpu-1g" + REST,
         ),
         (
             needs("v100", 1, cpu=8),
             "no machine has room for 8 vCPUs, 2 GiB of memory with v100=1",
-            "at most: 7.15 vCPUs, 45 GiB of memory on n1-highmem-8" + REST,
+            "at most: 7.15 vCPUs, 44.9 GiB of memory on n1-highmem-8" + REST,
         ),
         (needs("v100", topology="4x2", replicas=3), "v100=4x2 is 2 machines, but replicas is 3", ""),
         (needs("a100", 1, architecture="ARM"), "a2-highgpu-1g: not an arm64 machine", ""),
@@ -276,7 +276,7 @@ def test_gpu_jobs(asked: JobRequirements, machine: str) -> None:
         (
             needs(disk=60_000 * GIB),
             "no machine has room for 1 vCPUs, 2 GiB of memory, 60000 GiB of disk",
-            "at most: 174.98 vCPUs, 1343.9 GiB of memory, 56596.1 GiB of disk on c3-highmem-176" + REST,
+            "at most: 174.98 vCPUs, 1343.8 GiB of memory, 56596.1 GiB of disk on c3-highmem-176" + REST,
         ),
     ],
 )

@@ -504,7 +504,16 @@ def test_newest_tpus_are_kept_together_by_a_policy_of_their_own(played: dict[str
     [policy] = played["group"].of("gcp:compute/resourcePolicy:ResourcePolicy")
     [pool] = [each for each in played["group"].of(POOL) if each.name == policy.name]
     assert policy.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
-    assert pool.inputs["placementPolicy"] == {"type": "", "policyName": f"{policy.name}-real"}
+    # As Google reads it back: anything else would replace the pool (vllm-project/ci-infra#547).
+    assert pool.inputs["placementPolicy"] == {"type": "", "policyName": f"{policy.name}-real", "tpuTopology": "2x2x2"}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_what_google_changes_on_hosts_of_tpus_replaces_no_pool(played: dict[str, Program], name: str) -> None:
+    """GoogleCloudPlatform/cloud-foundation-fabric#3972: `threads_per_core` is 1 there, whatever one asks for."""
+    for pool in played[name].of(POOL):
+        tpu = pool.inputs["nodeConfig"]["machineType"].startswith(("ct", "tpu"))
+        assert pool.options.get("ignore_changes", []) == (["nodeConfig.advancedMachineFeatures"] if tpu else [])
 
 
 def test_images_go_where_the_experiment_says(played: dict[str, Program]) -> None:
