@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,12 @@ class Google(Project):
         outcome = self.pulumi(operation, "--yes", "--skip-preview", "--stack", stack, *arguments)
         assert "Traceback" not in outcome.output, outcome.output
         return outcome
+
+    def xmgen(self, *arguments: str) -> str:
+        """What the command prints."""
+        done = subprocess.run(["xmgen", *arguments], cwd=self.root, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def create_stack(self, stack: str, **config: str) -> None:
         """config: of the project's own, beside what every stack needs."""

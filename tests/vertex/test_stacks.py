@@ -64,6 +64,8 @@ def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
     refreshed = ours.operate("refresh", stack)
     assert refreshed.ok, refreshed.output
     assert set(ours.jobs(stack).values()) == {"JOB_STATE_SUCCEEDED"}
+    [bucket] = ours.cloud.store.of(BUCKET)
+    assert f"What trials write, metrics included, is below gs://{bucket.id}/{stack}." in ours.xmgen("status", stack)
     nothing_to_do(ours, stack)
     assert (ours.there(), len(ours.service.bodies)) == (created, len(ours.jobs(stack)))
     remove(ours, stack, keeps)

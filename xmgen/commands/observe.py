@@ -32,7 +32,7 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         units, unreached = on_cluster.units(work, plan, export)
         current = unreached is None
     elif plan.vertex:
-        units, current = trials.elsewhere(plan, export), False
+        units, current = trials.custom_jobs(plan, export), False
     else:
         state = trials.runs(export) if export is not None else {}
         units = [
@@ -49,6 +49,8 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         print_failures(units)
         if not current and any(unit.status == "running" for unit in units):
             output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
+        if plan.vertex and (folders := {unit.output.rpartition("/")[0] for unit in units if unit.output}):
+            output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
         if active:
             output.say("\nAn operation is at work on the stack.")
     if unreached is not None:

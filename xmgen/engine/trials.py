@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, cast
 
 from xmgen import arguments, resource_types
@@ -37,7 +38,8 @@ class Trial:
     """One work unit and how it went.
 
     arguments: those that vary in the experiment. duration: seconds. reasons: why it failed, or what it waits for.
-    log, output: paths relative to the project's root. log_command: prints the log of what ran on a cluster.
+    log, output: paths relative to the project's root; the output of a job on Vertex AI is gs://bucket/folder.
+    log_command: prints the log of what ran on a cluster.
     """
 
     name: str
@@ -121,7 +123,7 @@ def combined(statuses: Iterable[Status]) -> Status:
 
 
 def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
-    """The units of an experiment on a cluster or Vertex AI, from the stack's state; None when there is no stack."""
+    """The units of an experiment on a cluster, from the stack's state; None when there is no stack."""
     state = job_states(export)
     of_unit: dict[str, list[str]] = {}
     for job, unit in jobs(plan).items():
@@ -137,6 +139,43 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
         )
         for name, varying in rows(plan)
     ]
+
+
+def custom_jobs(plan: Plan, export: str | None) -> list[Trial]:
+    """The units of an experiment on Vertex AI, from the stack's state; None when there is no stack."""
+    state = job_states(export)
+    return [_custom_job(name, varying, state.get(name)) for name, varying in rows(plan)]
+
+
+def _custom_job(name: str, varying: Mapping[str, str], state: Resource | None) -> Trial:
+    """What a job wrote is where it wrote it: nothing is read from there."""
+    status = job_status(state)
+    if state is None:
+        return Trial(name=name, arguments=varying, status=status)
+    outputs: dict[str, Any] = visible(state.get("outputs") or {})
+    inputs: dict[str, Any] = visible(state.get("inputs") or {})
+    reasons = tuple(str(reason) for reason in state.get("initErrors") or ())
+    if status == "failed" and not reasons:
+        # Nobody waited for it.
+        said = [outputs.get("error") or "failed", outputs.get("consoleUrl"), f"logs: {outputs.get('logUrl')}"]
+        reasons = ("\n  ".join(str(line) for line in said if line),)
+    spec: dict[str, Any] = inputs.get("jobSpec") or {}
+    folder: dict[str, Any] = spec.get("baseOutputDirectory") or {}
+    return Trial(
+        name=name,
+        arguments=varying,
+        status=status,
+        duration=_seconds(outputs.get("startTime"), outputs.get("endTime")),
+        output=str(folder.get("outputUriPrefix") or ""),
+        reasons=reasons,
+    )
+
+
+def _seconds(start: object, end: object) -> float | None:
+    """Between two times as RFC 3339 has them; None when one is not there yet."""
+    if not start or not end:
+        return None
+    return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()
 
 
 def job_states(export: str | None) -> dict[str, Resource]:
