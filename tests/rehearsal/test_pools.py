@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from xmgen.rehearsal.api import Answer, Api
+from xmgen.rehearsal.cloud import pools
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
@@ -38,6 +39,10 @@ class Objects:
                 start, _, name = path.rpartition("/")
                 namespace = path.split("/namespaces/")[1].split("/")[0] if "/namespaces/" in path else ""
                 self.there.pop(f"{start.replace(f'/namespaces/{namespace}', '')}/{namespace}/{name}", None)
+            case "PATCH":
+                assert body is not None
+                start, _, name = path.rpartition("/")
+                self.there[f"{start}//{name}"]["spec"].update(body["spec"])
             case _:
                 pass
         return Answer(200, {})
@@ -154,6 +159,41 @@ def test_a_deletion_that_was_cut_off_is_made_up_for(simulation: Simulation) -> N
     simulation.begin()
     simulation.step()
     assert simulation.objects.nodes() == []
+
+
+def closed(simulation: Simulation) -> list[bool]:
+    """Of every node, whether it is closed to new pods."""
+    return [node["spec"].get("unschedulable", False) for node in simulation.objects.items("/api/v1/nodes")]
+
+
+@pytest.fixture
+def idle(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """With a node whose pod is gone, and which is therefore closed."""
+    monkeypatch.setattr(pools, "IDLE_SECONDS", -1.0)
+    simulation.pool()
+    simulation.objects.waiting("first")
+    simulation.step()
+    simulation.objects.there.pop("/api/v1/pods/sweep/first")
+    simulation.step()
+    assert closed(simulation) == [True]
+    return simulation
+
+
+def test_a_node_that_nothing_wants_goes(idle: Simulation) -> None:
+    idle.step()
+    assert closed(idle) == []
+
+
+def test_a_node_on_its_way_out_is_opened_for_a_pod_that_waits(idle: Simulation) -> None:
+    idle.objects.waiting("next")
+    assert idle.step() == {}
+    assert closed(idle) == [False]
+
+
+def test_a_node_on_its_way_out_stays_for_a_pod_that_it_got_at_the_last_moment(idle: Simulation) -> None:
+    idle.objects.waiting("next", nodeName="gke-t4-0")
+    assert idle.step() == {}
+    assert closed(idle) == [False]
 
 
 def mounts(claim: str) -> Json:

@@ -259,13 +259,21 @@ class Pools:
                 if node not in idle:
                     self._idle.pop(str(node["metadata"]["name"]), None)
             needed = any(not obstacles(pod, kind.labels, kind.taints) for pod in waiting)
-            for node in idle[: len(nodes) - least(item)] if not needed else []:
-                node_name = str(node["metadata"]["name"])
-                since = self._idle.setdefault(node_name, now)
-                if node["spec"].get("unschedulable"):
-                    self._drop(node_name)
-                elif now - since > IDLE_SECONDS:
-                    self._api.request("PATCH", f"/api/v1/nodes/{node_name}", {"spec": {"unschedulable": True}})
+            spare = idle[: len(nodes) - least(item)] if not needed else []
+            for node in nodes:
+                closed = bool(node["spec"].get("unschedulable"))
+                if node not in spare:
+                    # A pod came for it, or wants it now: it is open again.
+                    if closed:
+                        self._close(node, False)
+                elif closed:
+                    self._drop(_name(node))
+                elif now - self._idle.setdefault(_name(node), now) > IDLE_SECONDS:
+                    self._close(node, True)
+
+    def _close(self, node: Object, closed: bool) -> None:
+        """To new pods."""
+        self._api.request("PATCH", f"/api/v1/nodes/{_name(node)}", {"spec": {"unschedulable": closed}})
 
     def _delete_node(self, name: str) -> None:
         self._idle.pop(name, None)
