@@ -362,6 +362,8 @@ def test_apis_stay_enabled(played: dict[str, Program], name: str) -> None:
         "container.googleapis.com",
         "compute.googleapis.com",
         "artifactregistry.googleapis.com",
+        # Roles in a project are given through it.
+        "cloudresourcemanager.googleapis.com",
         "iam.googleapis.com",
         "storage.googleapis.com",
     }
