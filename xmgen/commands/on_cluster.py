@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from xmgen import resource_types
 from xmgen.engine import jobs, kubernetes, trials
 from xmgen.engine.events import Progress
+from xmgen.engine.kubernetes import Connection
+from xmgen.engine.pulumi import Event
 from xmgen.engine.session import Session
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
@@ -21,11 +26,48 @@ def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], O
         return known, error
 
 
-def prepare(work: Session, plan: Plan) -> tuple[list[str], list[str]]:
+@dataclass(slots=True)
+class Preparation:
+    """said: what was done, in sentences. arguments: for Pulumi. room: told of its events."""
+
+    said: list[str]
+    arguments: list[str]
+    room: Room
+
+
+class Room:
+    """Sees that an `up` does not wait for ever for a job that waits for the machine of another one which this very
+    `up` is to delete, but only when it has done waiting: what goes is deleted as soon as the first such job is made.
+    """
+
+    def __init__(self, plan: Plan, cluster: Connection | None) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._awaited = jobs.awaited(plan)
+
+    def hear(self, event: Event) -> str:
+        """Returns what went wrong, in a sentence; empty when nothing did."""
+        begun: Event = event.get("resourcePreEvent") or {}
+        made: Event = begun.get("metadata") or {}
+        if self._cluster is None or begun.get("planning") or made.get("type") != resource_types.JOB:
+            return ""
+        creates = made["op"] in ("create", "create-replacement")
+        if not creates or str(made["urn"]).rpartition("::")[2] not in self._awaited:
+            return ""
+        cluster, self._cluster = self._cluster, None
+        try:
+            for name in jobs.obsolete(self._plan, cluster):
+                jobs.delete(cluster, self._plan, name)
+        except OperationError as error:
+            return f"Jobs that are to go may hold the machines of those that are waited for. {error}"
+        return ""
+
+
+def prepare(work: Session, plan: Plan) -> Preparation:
     """Before an `up`: for Pulumi a Job that failed is as good as one that runs. Those that failed are deleted, so that
     it can create them again.
 
-    Returns what was done, in sentences, and the arguments for Pulumi. Raises OperationError as `jobs.delete`.
+    Raises OperationError as `jobs.delete`.
     """
     export = work.export()
     try:
@@ -33,7 +75,7 @@ def prepare(work: Session, plan: Plan) -> tuple[list[str], list[str]]:
         again = {} if cluster is None else jobs.to_run_again(plan, export, cluster)
     except OperationError as error:
         # This very `up` may be the one that brings the cluster back.
-        return [f"Which jobs have failed cannot be known. {error}"], []
+        return Preparation([f"Which jobs have failed cannot be known. {error}"], [], Room(plan, None))
     for name in again.values():
         if name and cluster is not None:
             jobs.delete(cluster, plan, name)
@@ -44,7 +86,7 @@ def prepare(work: Session, plan: Plan) -> tuple[list[str], list[str]]:
     ):
         if count:
             said.append(f"{count} Job{'' if count == 1 else 's'} {what} and will run again.")
-    return said, [argument for urn in again for argument in ("--replace", urn)]
+    return Preparation(said, [argument for urn in again for argument in ("--replace", urn)], Room(plan, cluster))
 
 
 def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:

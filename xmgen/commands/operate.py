@@ -66,11 +66,13 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     work.create_stack()
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     _say(options, *work.recover())
+    room: on_cluster.Room | None = None
     if plan.cluster is not None:
-        said, replaced = on_cluster.prepare(work, plan)
-        _say(options, *said)
-        arguments += replaced
-    outcome = _operate(work, arguments, progress, options)
+        prepared = on_cluster.prepare(work, plan)
+        _say(options, *prepared.said)
+        arguments += prepared.arguments
+        room = prepared.room
+    outcome = _operate(work, arguments, progress, options, room)
     if plan.cluster is not None and outcome == "failed":
         _say(options, *on_cluster.explain(work, plan, progress))
     units = list(progress.units.values())
@@ -152,7 +154,13 @@ def destroy(
     return _exit_code(outcome)
 
 
-def _operate(work: Session, arguments: list[str], progress: Progress, options: Options) -> Outcome:
+def _operate(
+    work: Session,
+    arguments: list[str],
+    progress: Progress,
+    options: Options,
+    room: on_cluster.Room | None = None,
+) -> Outcome:
     """Run Pulumi, show what happens, and take it into `progress`. Raises OperationError when it could not start."""
     command = work.pulumi.shell_command(*arguments)
     if options.json:
@@ -166,6 +174,8 @@ def _operate(work: Session, arguments: list[str], progress: Progress, options: O
         stopping = "Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it."
         with cli.forwarded_signals(operation, lambda: screen.note(stopping)), operation:
             for event in operation:
+                if room is not None and (problem := room.hear(event)):
+                    screen.note(problem)
                 if (change := progress.apply(event)) is not None:
                     screen.show(change)
             code = operation.wait()

@@ -16,6 +16,7 @@ from xmgen.engine.pods import Object
 from xmgen.engine.trials import Status, Trial
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_name
+from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Plan
 
 LAST_LINES = 10
@@ -147,6 +148,29 @@ def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, str]
             elif job is None and trials.job_status(known) != "finished":
                 again[str(known["urn"])] = ""
     return again
+
+
+def obsolete(plan: Plan, cluster: Connection) -> list[str]:
+    """The Jobs of the stack, by name, that go when the plan is carried out, because it has others in their place.
+
+    Raises OperationError when the cluster does not answer.
+    """
+    wanted = {job_name(manifest) for unit in plan.units for manifest in unit.manifests}
+    there = read(cluster, names.namespace(plan.experiment.stack))[0]
+    # What a controller has started is no part of the stack.
+    ours = [str(job["metadata"]["name"]) for job in there if _annotation(job, RESOURCE_ANNOTATION)]
+    return [name for name in ours if name not in wanted]
+
+
+def awaited(plan: Plan) -> set[str]:
+    """The logical names of the Jobs that others depend on, and that an `up` waits for."""
+    return {
+        resource_name(manifest)
+        for unit in plan.units
+        if unit.executor == "kubernetes"
+        for manifest in unit.manifests
+        if SKIP_AWAIT_ANNOTATION not in cast(dict[str, dict[str, object]], manifest["metadata"])["annotations"]
+    }
 
 
 def delete(cluster: Connection, plan: Plan, name: str) -> None:

@@ -19,7 +19,13 @@ from xmgen import names
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.executors import cloud_sql, kubernetes_security, slices
-from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT, SERVICE, priority_class_name
+from xmgen.executors.kubernetes_objects import (
+    CONTROLLERS_ACCOUNT,
+    JOBS_ACCOUNT,
+    SERVICE,
+    SKIP_AWAIT_ANNOTATION,
+    priority_class_name,
+)
 from xmgen.executors.texts import Texts, from_secret, secret_variable
 from xmgen.experiment import Arg, Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
 from xmgen.plan import Manifest, Value
@@ -123,7 +129,7 @@ def job_manifests(
     annotations: Manifest = {}
     if not waits:
         # A training may take days; `pulumi up` must not.
-        annotations["pulumi.com/skipAwait"] = "true"
+        annotations[SKIP_AWAIT_ANNOTATION] = "true"
     if after:
         annotations[AFTER_ANNOTATION] = " ".join(after)
     host = host_name(names.full_job_name(experiment.experiment_id, unit, job.name))

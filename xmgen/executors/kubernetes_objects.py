@@ -16,7 +16,10 @@ JOBS_ACCOUNT = "jobs"
 CONTROLLERS_ACCOUNT = "controllers"
 """The ServiceAccounts that jobs act as: the second may also start jobs."""
 
-_NO_WAITING: Manifest = {"pulumi.com/skipAwait": "true"}
+SKIP_AWAIT_ANNOTATION = "pulumi.com/skipAwait"
+"""On what Pulumi does not wait for."""
+
+_NO_WAITING: Manifest = {SKIP_AWAIT_ANNOTATION: "true"}
 """Pulumi would wait for a Service's pods before it creates the Jobs that start them; likewise for a claim."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from xmgen import gke
 from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
+from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Cluster, Manifest, Plan, Value
 from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS, WORK_UNITS
 
@@ -97,5 +98,5 @@ def job_inputs(manifest: Manifest) -> Manifest:
         **{key: value for key, value in container.items() if key != "name"},
         "labels": template["metadata"]["labels"],
         "after": annotations.get(AFTER_ANNOTATION),
-        "awaited": "pulumi.com/skipAwait" not in annotations,
+        "awaited": SKIP_AWAIT_ANNOTATION not in annotations,
     }
