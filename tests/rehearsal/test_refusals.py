@@ -60,7 +60,16 @@ class Google:
 
     def ask(self, operation: str, type: str, id: str = "", **inputs: Any) -> dict[str, Any]:
         urn = f"urn:pulumi:dev::experiments::{type}::thing"
-        request = {"operation": operation, "type": type, "urn": urn, "project": "acme", "id": id, "inputs": inputs}
+        request = {
+            "operation": operation,
+            "type": type,
+            "urn": urn,
+            "project": "acme",
+            "id": id,
+            "inputs": inputs,
+            # Of a read: nobody imports it.
+            "state": True,
+        }
         return self.cloud.answer(request)
 
     def pool(self, name: str = "pool", **inputs: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from xmgen.errors import OperationError, Problem
-from xmgen.rehearsal import servers
+from xmgen.rehearsal import servers, sweeper
 from xmgen.rehearsal.controlplane import Binaries
 from xmgen.rehearsal.servers import LOOPBACK, FolderLock, Server, free_port, wait_for_port
 
@@ -96,6 +96,21 @@ def test_a_server_ends_with_its_keeper(tmp_path: Path, lock: FolderLock) -> None
     until(lambda: not alive(pid))
     server.request_stop()
     server.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes of others can be seen on Linux only")
+@pytest.mark.parametrize("command", [pytest.param(ENDLESS, id="obedient"), pytest.param(DEAF, id="deaf to SIGTERM")])
+def test_what_has_a_variable_is_swept_away(command: list[str], tmp_path: Path, lock: FolderLock) -> None:
+    mine = subprocess.Popen(command, env={**os.environ, "DEMO": str(tmp_path)}, stdout=subprocess.DEVNULL)
+    other = subprocess.Popen(command, env={**os.environ, "DEMO": f"{tmp_path}-2"}, stdout=subprocess.DEVNULL)
+    sweeping = [sys.executable, "-I", "-S", sweeper.__file__, f"DEMO={tmp_path}"]
+    server = Server.start("sweeper", sweeping, tmp_path, hold=lock.descriptor)
+    until(lambda: server.log.read_text() == "watching\n")
+    server.request_stop()
+    server.wait()
+    assert (mine.wait(60) < 0, other.poll()) == (True, None)
+    other.kill()
+    other.wait()
 
 
 @pytest.mark.parametrize(

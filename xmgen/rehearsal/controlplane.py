@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from xmgen.errors import OperationError, Problem
+from xmgen.rehearsal import sweeper
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.credentials import ADMIN, Credentials, ensure, write_private
 from xmgen.rehearsal.servers import LOOPBACK, FolderLock, Server, free_port, wait_for_port
@@ -115,6 +117,11 @@ class ControlPlane:
         except BaseException:
             self.stop()
             raise
+
+    def sweep(self, variable: str) -> None:
+        """Have every process with this `NAME=value` in its environment ended when the control plane is stopped."""
+        server = self._start("sweeper", [sys.executable, "-I", "-S", sweeper.__file__, variable])
+        server.wait_until(lambda: server.log.stat().st_size > 0, READY_SECONDS)
 
     def restart(self, name: str) -> None:
         """End one of the servers, if it still runs, and start it again."""
