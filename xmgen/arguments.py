@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from xmgen.experiment import Job, WorkUnit
+from xmgen.experiment import Arg, Job, WorkUnit
 
 
 def named(unit: WorkUnit) -> dict[str, str]:
@@ -38,26 +38,47 @@ def varying(units: Sequence[Mapping[str, str]], without: str = "") -> list[str]:
     ]
 
 
+def paired(args: Sequence[Arg]) -> list[tuple[Arg, ...]]:
+    """The arguments, each flag with the value that follows it as an argument of its own: `--rate 0.1` is one thing.
+
+    A flag without a value, one that holds its value (`--rate=0.1`), and a word without a flag stand alone.
+    """
+    result: list[tuple[Arg, ...]] = []
+    index = 0
+    while index < len(args):
+        flag = _text(args[index])
+        alone = not _is_named(flag) or "=" in flag or index + 1 == len(args) or _is_flag(_text(args[index + 1]))
+        length = 1 if alone else 2
+        result.append(tuple(args[index : index + length]))
+        index += length
+    return result
+
+
 def _arguments(job: Job) -> list[tuple[str, str]]:
     result: list[tuple[str, str]] = []
-    texts = [arg if isinstance(arg, str) else arg.shell for arg in job.args]
-    position = index = 0
-    while index < len(texts):
-        text = texts[index]
-        index += 1
-        flag = text.lstrip("-")
-        if not text.startswith("-") or not flag or _is_number(text):
+    position = 0
+    for said in paired(job.args):
+        text, *value = map(_text, said)
+        if not _is_named(text):
             position += 1
             result.append((f"#{position}", text))
-        elif "=" in flag:
-            name, value = flag.split("=", 1)
-            result.append((name, value))
-        elif index < len(texts) and (not texts[index].startswith("-") or _is_number(texts[index])):
-            result.append((flag, texts[index]))
-            index += 1
-        else:
-            result.append((flag, "true"))
+            continue
+        name, separator, inline = text.lstrip("-").partition("=")
+        result.append((name, value[0] if value else inline if separator else "true"))
     return result
+
+
+def _text(arg: Arg) -> str:
+    return arg if isinstance(arg, str) else arg.shell
+
+
+def _is_named(text: str) -> bool:
+    return _is_flag(text) and bool(text.lstrip("-"))
+
+
+def _is_flag(text: str) -> bool:
+    """Whether it begins like a flag; a negative number is a value."""
+    return text.startswith("--") or (text.startswith("-") and not _is_number(text))
 
 
 def _is_number(text: str) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from xmgen import resource_types
+from xmgen import arguments, resource_types
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
     Arg,
@@ -69,7 +69,7 @@ def render(plan: Plan, beside: Sequence[Surrounding] = ()) -> str:
             {"name": executable.name, "kind": type(executable).__name__, "origin": _origin(executable)}
             for executable in experiment.executables
         ],
-        shared=" ".join(_text(arg) for arg in shared),
+        shared=" ".join(map(_said, shared)),
         units=units,
         dependencies=any(unit.depends_on for unit in plan.units),
         omitted=f"… and {omitted:,} more in manifests/." if omitted else "",
@@ -108,21 +108,25 @@ def _pool(pool: NodePool) -> dict[str, str]:
     }
 
 
-def shared_arguments(jobs: list[Job]) -> list[Arg]:
-    """Arguments that every job has, in the order of the first job's."""
+def shared_arguments(jobs: list[Job]) -> list[tuple[Arg, ...]]:
+    """Arguments that every job has, flags with their values, in the order of the first job's."""
     if len(jobs) < 2:
         return []
-    counts = Counter(arg for job in jobs for arg in dict.fromkeys(job.args))
-    return [arg for arg in dict.fromkeys(jobs[0].args) if counts[arg] == len(jobs)]
+    counts = Counter(said for job in jobs for said in dict.fromkeys(arguments.paired(job.args)))
+    return [said for said in dict.fromkeys(arguments.paired(jobs[0].args)) if counts[said] == len(jobs)]
 
 
-def varying_arguments(jobs: tuple[Job, ...], shared: list[Arg]) -> str:
+def varying_arguments(jobs: tuple[Job, ...], shared: list[tuple[Arg, ...]]) -> str:
     """The other arguments as a shell would take them; of several jobs each after its name."""
     common = set(shared)
-    texts = [" ".join(_text(arg) for arg in job.args if arg not in common) for job in jobs]
+    texts = [" ".join(_said(said) for said in arguments.paired(job.args) if said not in common) for job in jobs]
     if len(jobs) == 1:
         return texts[0]
     return "; ".join(f"{job.name}: {text}" for job, text in zip(jobs, texts, strict=True) if text)
+
+
+def _said(args: tuple[Arg, ...]) -> str:
+    return " ".join(_text(arg) for arg in args)
 
 
 def _text(arg: Arg) -> str:

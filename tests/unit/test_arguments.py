@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xmgen import arguments
+from xmgen import arguments, summary
 from xmgen.experiment import Arg, Job, Local, ShellSafeArg, WorkUnit
 
 
@@ -30,6 +30,35 @@ def unit(*args: Arg, **env: str) -> WorkUnit:
 )
 def test_arguments_have_names(args: tuple[Arg, ...], named: dict[str, str]) -> None:
     assert arguments.named(unit(*args)) == named
+
+
+@pytest.mark.parametrize(
+    ("args", "paired"),
+    [
+        (("--lr", "0.1", "--fast"), [("--lr", "0.1"), ("--fast",)]),
+        (("--fast", "--lr", "-0.1"), [("--fast",), ("--lr", "-0.1")]),
+        (("--lr=0.1", "word", "-v"), [("--lr=0.1",), ("word",), ("-v",)]),
+        (("--", "word"), [("--",), ("word",)]),
+        (("-1", "2"), [("-1",), ("2",)]),
+    ],
+)
+def test_a_flag_goes_with_the_value_that_follows_it(args: tuple[str, ...], paired: list[tuple[str, ...]]) -> None:
+    assert arguments.paired(args) == paired
+
+
+def test_a_summary_tells_shared_and_varying_arguments_with_their_flags() -> None:
+    trials = [
+        unit("--seed", "1", "--lr", "0.1"),
+        unit("--seed", "1", "--lr", "0.5", "--fast"),
+        unit("--seed", "1", "--width", "16", "--lr", "0.1"),
+    ]
+    shared = summary.shared_arguments([job for trial in trials for job in trial.jobs])
+    assert shared == [("--seed", "1")]
+    assert [summary.varying_arguments(trial.jobs, shared) for trial in trials] == [
+        "--lr 0.1",
+        "--lr 0.5 --fast",
+        "--width 16 --lr 0.1",
+    ]
 
 
 def test_environment_variables_are_marked_and_jobs_of_a_group_are_told_apart() -> None:
