@@ -81,7 +81,7 @@ def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
         ("vertex/launchers/tpu_sweep", []),
         ("launchers/examples/async_groups", ["--nodes=3"]),
         ("launchers/examples/own_dockerfile", []),
-        ("launchers/examples/tensorboard_sweep", []),
+        ("launchers/examples/tensorboard_sweep", ["--tensorboard=projects/acme/locations/us-central1/tensorboards/7"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
