@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import signal
 import sys
 import urllib.request
@@ -116,16 +115,16 @@ def shown(project: Project, says: str) -> Plan:
 
 def manifest(registry: str, repository: str, reference: str) -> tuple[str, bytes]:
     """The registry's own digest of a manifest, and the manifest."""
-    request = urllib.request.Request(f"http://{registry}/v2/{repository}/manifests/{reference}")
-    request.add_header("Accept", "application/vnd.docker.distribution.manifest.v2+json")
-    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json, " + request.get_header("Accept", ""))
+    kinds = ("application/vnd.docker.distribution.manifest.v2+json", "application/vnd.oci.image.manifest.v1+json")
+    url = f"http://{registry}/v2/{repository}/manifests/{reference}"
+    request = urllib.request.Request(url, headers={"Accept": ", ".join(kinds)})
     with urllib.request.urlopen(request) as answer:
         return answer.headers["Docker-Content-Digest"], answer.read()
 
 
 def expanded(text: str) -> str:
     """What a container gets, as Kubernetes expands an argument without variables."""
-    return re.sub(r"\$\$", "$", text)
+    return text.replace("$$", "$")
 
 
 def printed(daemon: DockerClient, image: str, arguments: list[str]) -> dict[str, Any]:
