@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
@@ -149,6 +150,37 @@ def test_quota_is_free_again_when_its_nodes_are_gone(simulation: Simulation) -> 
         simulation.objects.request("DELETE", f"/api/v1/nodes/{name}")
     assert simulation.step() == {"pod-3": ["t4: Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded. Limit: 3.0"]}
     assert len(simulation.objects.nodes()) == 3
+
+
+@pytest.mark.parametrize(
+    ("running", "nodes", "refusal"),
+    [
+        (0, 3, ""),
+        (
+            0,
+            4,
+            'Insufficient regional quota to satisfy request: resource "PREEMPTIBLE_NVIDIA_T4_GPUS": request requires '
+            "'4.0' and is short '1.0'. project has a quota of '3.0' with '3.0' available",
+        ),
+        (
+            2,
+            2,
+            'Insufficient regional quota to satisfy request: resource "PREEMPTIBLE_NVIDIA_T4_GPUS": request requires '
+            "'2.0' and is short '1.0'. project has a quota of '3.0' with '1.0' available",
+        ),
+    ],
+)
+def test_a_pool_needs_quota_for_the_nodes_it_has_from_the_start(
+    running: int, nodes: int, refusal: str, simulation: Simulation
+) -> None:
+    simulation.pool()
+    for number in range(running):
+        simulation.objects.waiting(f"pod-{number}")
+    simulation.step()
+    made = simulation.store.of(NODE_POOL)[0]
+    fixed = {key: value for key, value in made.inputs.items() if key != "autoscaling"}
+    asked = dataclasses.replace(made, inputs={**fixed, "name": "fixed", "nodeCount": nodes})
+    assert simulation.pools.refusal(asked) == refusal
 
 
 def test_a_deletion_that_was_cut_off_is_made_up_for(simulation: Simulation) -> None:

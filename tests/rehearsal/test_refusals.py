@@ -205,6 +205,16 @@ def test_a_protected_cluster_is_not_deleted(google: Google) -> None:
     assert "deletion_protection is set to true" in google.ask("delete", CLUSTER, cluster)["error"]
 
 
+def test_a_pool_for_which_there_is_no_quota_is_not_made(google: Google) -> None:
+    store = google.cloud.store
+    endpoint = Endpoint("127.0.0.1:1", "authority")
+    google.cloud = Cloud(
+        store, google.folder / "dials.json", endpoint, google.removed.append, "", lambda pool: "no quota"
+    )
+    assert google.pool()["error"] == "googleapi: Error 403: no quota, forbidden"
+    assert store.of(NODE_POOL) == []
+
+
 def test_a_service_stays_enabled_when_its_owner_is_gone(google: Google) -> None:
     google.ask("delete", SERVICE, "acme/compute.googleapis.com")
     assert "error" not in google.ask("create", NETWORK, name="another")

@@ -32,7 +32,8 @@ class Cloud:
     """A project of Google Cloud, or several: every request names its own.
 
     store: its resources. dials: a file, see `dials`. endpoint: of every cluster. remove_nodes: takes a deleted pool's
-    nodes away. registry: where images are pushed; empty when none are built.
+    nodes away. registry: where images are pushed; empty when none are built. pool_refusal: why a pool cannot be made;
+    empty when it can.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Cloud:
         endpoint: Endpoint,
         remove_nodes: Callable[[Item], None],
         registry: str = "",
+        pool_refusal: Callable[[Item], str] = lambda pool: "",
     ) -> None:
         self.store = store
         self._registry = registry
         self.dials = Dials(dials)
         self._endpoint = endpoint
         self._remove_nodes = remove_nodes
+        self._pool_refusal = pool_refusal
         self.at: Callable[[Point, str, str], None] = _nothing
         """Called with a point of every operation, its kind and its URN: how a test has something happen just then."""
 
@@ -114,16 +117,17 @@ class Cloud:
         if known is not None and not known.assumed and type not in _IDEMPOTENT:
             raise Refusal(409, f"Already exists: {id}")
         outputs = self._outputs(type, inputs)
-        self.store.put(
-            Item(
-                id=id,
-                type=type,
-                inputs=inputs,
-                outputs=outputs,
-                owner=str(request["urn"]),
-                parents=[parent for parent in kind.parents(inputs) if self.store.get(parent)],
-            )
+        item = Item(
+            id=id,
+            type=type,
+            inputs=inputs,
+            outputs=outputs,
+            owner=str(request["urn"]),
+            parents=[parent for parent in kind.parents(inputs) if self.store.get(parent)],
         )
+        if type == NODE_POOL and (why := self._pool_refusal(item)):
+            raise Refusal(403, why)
+        self.store.put(item)
         return {"id": id, "outputs": outputs}
 
     def _read(self, request: Properties) -> Properties:

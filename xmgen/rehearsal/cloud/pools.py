@@ -115,6 +115,10 @@ class Pools:
         self._help(view, pools, there)
         self._shrink(view, pools, there)
 
+    def refusal(self, item: Item) -> str:
+        """Why a pool cannot be made: there is no quota for the nodes that it has from the start."""
+        return self._quota.short(template(item, self._store), least(item))
+
     def remove(self, item: Item) -> None:
         """A pool is deleted: its nodes go, and the pods on them are evicted."""
         with self._lock:

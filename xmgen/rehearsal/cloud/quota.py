@@ -57,6 +57,20 @@ class Quota:
                 return f"Quota '{metric}' exceeded. Limit: {limit:.1f}"
         return ""
 
+    def short(self, kind: Template, nodes: int) -> str:
+        """Google's words when so many nodes, which a pool has from the start, are too many; empty when they are not."""
+        for metric, amount in self._needs(kind).items():
+            limit = self._limits.get(metric)
+            free = (limit or 0) - self._used[metric]
+            if limit is not None and amount * nodes > free:
+                needed = float(amount * nodes)
+                return (
+                    f'Insufficient regional quota to satisfy request: resource "{metric}": request requires '
+                    f"'{needed}' and is short '{needed - free}'. project has a quota of '{limit:.1f}' with "
+                    f"'{free:.1f}' available"
+                )
+        return ""
+
     def count(self, nodes: Iterable[tuple[Template, int]]) -> None:
         """These nodes use it now, and no others: what was used before a restart is found again."""
         self._used.clear()
