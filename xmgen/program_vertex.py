@@ -61,6 +61,7 @@ def _jobs(plan: Plan) -> str:
         account=has_account(plan),
         reports=reports(plan),
         others=other_buckets(plan),
+        given=given_accounts(plan),
         tensorboards=[{"name": board.name, "variable": variables[board]} for board in boards],
         references=references,
         output_token=OUTPUT_BUCKET,
@@ -89,7 +90,18 @@ def other_buckets(plan: Plan) -> list[tuple[str, str]]:
     return list(zip(logical, found, strict=True))
 
 
+def given_accounts(plan: Plan) -> list[tuple[str, str]]:
+    """Logical names of rights, and the accounts of the experiment's own that jobs act as, tokens and all."""
+    accounts = dict.fromkeys(str(spec["serviceAccount"]) for spec in _all_specs(plan) if "serviceAccount" in spec)
+    accounts.pop(vertex.SERVICE_ACCOUNT, None)
+    logical = names.unique(f"output-{names.slug(account.partition('@')[0])}" for account in accounts)
+    return list(zip(logical, accounts, strict=True))
+
+
 def _specs(plan: Plan) -> list[Manifest]:
     """Of the jobs that act as the stack's account."""
-    specs = [cast("Manifest", manifest["jobSpec"]) for unit in plan.units for manifest in unit.manifests]
-    return [spec for spec in specs if spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT]
+    return [spec for spec in _all_specs(plan) if spec.get("serviceAccount") == vertex.SERVICE_ACCOUNT]
+
+
+def _all_specs(plan: Plan) -> list[Manifest]:
+    return [cast("Manifest", manifest["jobSpec"]) for unit in plan.units for manifest in unit.manifests]

@@ -73,6 +73,8 @@ def _of_managed_jobs(plan: Plan) -> Iterator[Surrounding]:
     if program_vertex.has_account(plan):
         rights = ("roles/storage.objectUser", *(("roles/aiplatform.user",) if program_vertex.reports(plan) else ()))
         yield Surrounding("account of the jobs", names.service_account(stack, "jobs"), rights)
+    for _, account in program_vertex.given_accounts(plan):
+        yield Surrounding("rights of an account that there is", account, ("roles/storage.objectUser",))
 
 
 def _boards(plan: Plan) -> Iterator[Surrounding]:

@@ -547,6 +547,12 @@ def written_elsewhere() -> list[Job]:
     return [job(executor=vertex(on={"tensorboard": board})) for board in boards]
 
 
+def with_given_accounts() -> list[Job]:
+    """Jobs that act as accounts of the experiment's own."""
+    accounts = ("ours@acme.iam.gserviceaccount.com", f"theirs@{auth.PROJECT.token}.iam.gserviceaccount.com")
+    return [job(executor=vertex(on={"service_account": account})) for account in accounts]
+
+
 def roles(played: Program) -> dict[str, tuple[str, str]]:
     """Where the jobs' account has a role, and which, by the names of the resources."""
     rights = ("gcp:storage/bucketIAMMember:BucketIAMMember", "gcp:projects/iAMMember:IAMMember")
@@ -582,6 +588,7 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
     for name, each in {
         "everything": compiled,
         "on-tpus": experiment(job(executor=vertex(Accelerator(type="tpu_v2", count=8)))),
+        "given accounts": experiment(*with_given_accounts(), references=(auth.PROJECT,)),
         "elsewhere": experiment(*written_elsewhere(), references=(BOARD, auth.PROJECT)),
     }.items():
         programs.write(tmp_path / name, program.render(planner.plan(each)))
@@ -639,6 +646,12 @@ def test_programs_declare_what_the_manifests_say(tmp_path: Path) -> None:
         "bucket-ours": ("ours", "roles/storage.objectUser"),
         "bucket-xmgen-config-gcp-project-logs": ("acme-logs", "roles/storage.objectUser"),
     }
+    rights = played["given accounts"].of("gcp:storage/bucketIAMMember:BucketIAMMember")
+    assert [(each.name, each.inputs["bucket"], each.inputs["member"]) for each in rights] == [
+        ("output-ours", "sweep-output-1234", "serviceAccount:ours@acme.iam.gserviceaccount.com"),
+        ("output-theirs", "sweep-output-1234", "serviceAccount:theirs@acme.iam.gserviceaccount.com"),
+    ]
+    assert played["given accounts"].of("gcp:serviceaccount/account:Account") == []
     assert roles(played["elsewhere, given"]) == {
         "output": ("ours", "roles/storage.objectUser"),
         "tensorboard": ("acme", "roles/aiplatform.user"),
