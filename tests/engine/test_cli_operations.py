@@ -192,6 +192,18 @@ def test_from_a_source_to_results_and_back_to_nothing(user: User) -> None:
     assert "the backend has no stack 'rates'" in user.errors
 
 
+def test_trials_that_an_up_never_came_to_are_as_they_were(user: User) -> None:
+    """Code that was edited after the compile is refused before any trial."""
+    user.run("compile", "rates/experiment.yaml")
+    (user.root / "fail-2").touch()
+    before = user.up(code=1)
+    assert before == {"1": "finished", "2": "failed", "3": "finished"}
+    with (user.root / "rates" / "train.py").open("a") as code:
+        code.write("# edited\n")
+    assert user.up(code=1) == before
+    assert "rates: 2 finished, 1 failed." in user.run("up", "rates", code=1)
+
+
 def test_a_failed_trial_is_reported_and_it_alone_runs_again(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     (user.root / "fail-2").touch()

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -13,10 +14,11 @@ import click
 from xmgen.commands import bucket, on_cluster, output, target
 from xmgen.commands.progress import display, result
 from xmgen.commands.results import print_failures, print_results
-from xmgen.engine import events, session, trials
+from xmgen.engine import events, session, stalls, trials
 from xmgen.engine import pulumi as cli
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
+from xmgen.engine.trials import Trial
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
 
@@ -169,28 +171,36 @@ def _operate(
         )
     else:
         output.say(f"The same with plain Pulumi:\n  {command}\n", style="dim")
+    begun = datetime.now(UTC)
     operation = work.pulumi.start(*arguments)
     with display(progress, json=options.json, logs=options.logs) as screen:
         stopping = "Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it."
         with cli.forwarded_signals(operation, lambda: screen.note(stopping)), operation:
-            for event in operation:
-                if room is not None and (problem := room.hear(event)):
-                    screen.note(problem)
-                if (change := progress.apply(event)) is not None:
-                    screen.show(change)
+            with stalls.Watch(operation.interrupt) as watch:
+                for event in operation:
+                    watch.hear(event)
+                    if room is not None and (problem := room.hear(event)):
+                        screen.note(problem)
+                    if (change := progress.apply(event)) is not None:
+                        screen.show(change)
             code = operation.wait()
-    outcome: Outcome = "interrupted" if operation.interrupted and code else "failed" if code else "succeeded"
-    _settle(progress)
+        for message in [*stalls.messages(watch.stuck), *work.settle(progress, begun)]:
+            screen.note(message)
+    by_user = operation.interrupted and not watch.stuck
+    outcome: Outcome = "interrupted" if by_user and code else "failed" if code else "succeeded"
+    _settle(progress, work if code else None)
     if outcome == "failed" and not progress.result:
         said = [message.text for message in progress.messages if message.severity == "error"]
         raise OperationError(cli.failure(f"pulumi {arguments[0]}", "\n".join([*said, *operation.messages])))
     return outcome
 
 
-def _settle(progress: Progress) -> None:
+def _settle(progress: Progress, ended_early: Session | None) -> None:
     """Nothing runs here once the operation has ended: what was running was stopped, and what was refused never began.
-    On a cluster it goes on.
+    On a cluster it goes on. Units that an operation which ended early did not come to are as the state has them.
     """
+    export = ended_early.export() if ended_early and progress.count("waiting") else None
+    before = _from_state(progress, export) if export else {}
     on_cluster = set(progress.jobs.values())
     for name, unit in progress.units.items():
         errors = [each.text for each in progress.messages if each.unit == name and each.severity == "error"]
@@ -200,6 +210,24 @@ def _settle(progress: Progress) -> None:
         elif unit.status == "waiting" and said:
             # A provider that refuses the inputs is no failed operation: the engine reports the error alone.
             progress.units[name] = replace(unit, status="failed", reasons=said)
+        elif unit.status == "waiting" and name in before:
+            progress.units[name] = before[name]
+
+
+def _from_state(progress: Progress, export: str) -> dict[str, Trial]:
+    """The units that the stack's state knows, by name."""
+    units, runs = progress.units, trials.runs(export)
+    known = {name: trials.trial(name, units[name].arguments, runs[name]) for name in units if name in runs}
+    statuses: dict[str, list[trials.Status]] = {}
+    for resource in trials.resources(export):
+        name = str(resource["urn"]).rsplit("::", 1)[-1]
+        if resource["type"] in trials.JOB_TYPES and name in progress.jobs and not resource.get("delete"):
+            statuses.setdefault(progress.jobs[name], []).append(trials.job_status(resource))
+    for name, found in statuses.items():
+        # A unit some of whose jobs are not there is one that waits.
+        if len(found) == list(progress.jobs.values()).count(name):
+            known[name] = replace(units[name], status=trials.combined(found))
+    return known
 
 
 def _print_steps(progress: Progress) -> None:

@@ -1,0 +1,84 @@
+"""Ends an engine that waits for ever.
+
+Measured with Pulumi 3.274: when the deletion of a resource that is to be replaced fails, `--continue-on-error` lets the
+engine go on, and what waits for the new resource waits without end: the engine says nothing more and does not return.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from xmgen.engine.events import EVENTS, OPERATIONS
+from xmgen.engine.pulumi import Event
+
+SECONDS = 15.0
+"""How long an engine may be silent, with nothing under way, after such a deletion has failed."""
+
+DELETION = "delete-replaced"
+
+
+class Watch:
+    """Hears every event of an operation, and interrupts the engine once. As a context manager.
+
+    stuck: URNs of what could not be deleted, once the engine has been interrupted because of it.
+    """
+
+    def __init__(self, interrupt: Callable[[], None]) -> None:
+        self._interrupt = interrupt
+        self._under_way: set[tuple[str, str]] = set()
+        self._failed: list[str] = []
+        self._heard = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.stuck: tuple[str, ...] = ()
+
+    def hear(self, event: Event) -> None:
+        self._heard = time.monotonic()
+        for kind, status in EVENTS.items():
+            if kind in event:
+                metadata: dict[str, Any] = event[kind]["metadata"]
+                step = str(metadata["urn"]), str(metadata["op"])
+                if step[1] not in OPERATIONS:
+                    # What stays as it is takes no time, and the stack itself ends with its program.
+                    continue
+                if status == "started":
+                    self._under_way.add(step)
+                    continue
+                self._under_way.discard(step)
+                if status == "failed" and step[1] == DELETION:
+                    self._failed.append(step[0])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def waits_for_ever(self) -> bool:
+        """Whether nothing can happen any more."""
+        silent = time.monotonic() - self._heard
+        return bool(self._failed) and not self._under_way and silent >= SECONDS
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.5):
+            if self.waits_for_ever():
+                self.stuck = tuple(self._failed)
+                self._interrupt()
+                return
+
+
+def messages(stuck: Iterable[str]) -> list[str]:
+    """What a user is to know of what could not be deleted, and do."""
+    return [
+        f"{name} could not be deleted, so that nothing could take its place; Pulumi waited for it and was stopped. "
+        "Remove what keeps it, or it itself, then run the command again."
+        for name in (urn.rsplit("::", 1)[-1] for urn in stuck)
+    ]
