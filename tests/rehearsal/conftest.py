@@ -9,9 +9,13 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.gcp_programs import SDK
+from tests.rehearsal import disturbances
+from tests.rehearsal.disturbances import World
 from xmgen import init, project
+from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.rehearsal.report import Report
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +66,26 @@ def write(root: Path, files: dict[str, str]) -> None:
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def plan(scratch: Project) -> Plan:
+    """Of the stack that is disturbed."""
+    return disturbances.compiled(scratch)
+
+
+@pytest.fixture
+def stack(in_scratch: Rehearsal, plan: Plan) -> Iterator[Rehearsal]:
+    """The rehearsal, for a test that disturbs that stack."""
+    yield in_scratch
+    in_scratch.cloud.at = disturbances.nothing_happens
+    in_scratch.cloud.dials.set()
+    in_scratch.destroy(plan, Report(stack=plan.experiment.stack))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(rehearsal: Rehearsal, scratch: Project, plan: Plan) -> World:
+    """What there is of it after an `up` that nothing happened to."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XMGEN_PYTHON", sys.executable)
+        return disturbances.undisturbed(rehearsal.of(scratch), plan)

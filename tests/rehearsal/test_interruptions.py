@@ -1,77 +1,238 @@
-"""Killed in the midst of an `up`: run again, and the end is the same, nothing doubled, nothing left."""
+"""Killed anywhere in an `up`: run again, the end is the same, nothing doubled; and `destroy` leaves nothing."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
+import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.disturbances import (
+    STACK,
+    World,
+    api_server,
+    engines,
+    kill,
+    nothing_happens,
+    nothing_left,
+    plugins,
+    up_until_done,
+)
+from xmgen.engine import stalls
 from xmgen.engine.events import Change, Progress, Resource
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.rehearsal.cloud.kinds import NODE_POOL
+from xmgen.provider.resource import Urn
+from xmgen.rehearsal.cloud.cloud import Point
+from xmgen.rehearsal.cloud.dials import LostResponse
+from xmgen.rehearsal.cloud.kinds import NETWORK
+from xmgen.rehearsal.cluster import API_SERVER
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
+from xmgen.resource_types import CLUSTER, CODE, JOB, NODE_POOL
 
 pytestmark = pytest.mark.rehearsal
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
+SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 
 
-def compiled(project: Project, stack: str) -> Plan:
-    jobs = [job(f"--n={number}", executor=T4, executable=IMAGE.name) for number in range(2)]
-    return write(project, experiment(*jobs, stack=stack, executables=(IMAGE,)))
+class Killer:
+    """Kills the engine at every resource once: when its request has arrived and nothing has happened yet, or when all
+    has been done and the engine does not know. What is under way at the same time is hit by the same kill.
+
+    point: which of the two, by URN.
+    """
+
+    def __init__(self, rehearsal: Rehearsal, point: Callable[[str], Point]) -> None:
+        self.kills = 0
+        self.hit: set[str] = set()
+        self._rehearsal = rehearsal
+        self._point = point
+        self._lock = threading.Lock()
+        rehearsal.cloud.at = self._at
+
+    def _at(self, point: Point, operation: str, urn: str) -> None:
+        if operation in ("create", "build") and point == self._point(urn) and self._new(urn):
+            victims = engines(self._rehearsal)
+            # Whatever else the engine has begun is to arrive before it dies.
+            time.sleep(0.3)
+            self._kill(victims)
+            if point == "received":
+                raise LostResponse
+
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
+        """Of what is created on the cluster."""
+        if isinstance(change, Resource) and change.type.startswith("kubernetes:") and change.status == "started":
+            urn = f"urn:pulumi:{STACK}::experiments::{change.type}::{change.name}"
+            if not self._new(urn):
+                return
+            victims = engines(self._rehearsal)
+            if self._point(urn) == "done":
+                # It does not hear the answer for which the provider has time now.
+                for engine in victims:
+                    os.kill(engine, signal.SIGSTOP)
+                time.sleep(0.5)
+            self._kill(victims)
+
+    def _new(self, urn: str) -> bool:
+        with self._lock:
+            new = urn not in self.hit
+            self.hit.add(urn)
+        return new
+
+    def _kill(self, victims: list[int]) -> None:
+        with self._lock:
+            self.kills += 1 if kill(victims) else 0
 
 
-def engines(folder: Path) -> list[int]:
-    """The processes of the engine and its plugins: those whose state is in the folder."""
-    found: list[int] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            variables = (process / "environ").read_bytes().split(b"\0")
-            name = (process / "comm").read_text().strip()
-        except OSError:
-            continue
-        if f"PULUMI_BACKEND_URL={(folder / 'backend').as_uri()}".encode() in variables and name == "pulumi":
-            found.append(int(process.name))
-    return found
+def was_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> bool:
+    """Whether an `up` was."""
+    before, report = killer.kills, Report(stack=STACK)
+    try:
+        rehearsal.up(plan, report, killer.hear)
+    except OperationError as error:
+        # The engine says nothing more.
+        assert killer.kills > before, error
+    assert killer.kills > before or report.failures == []
+    return killer.kills > before
 
 
-def killing(folder: Path, type: str, status: str) -> Callable[[str, Progress, Change | None], None]:
-    """Kills the engine when the first resource of a type has come so far."""
+def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> None:
+    """The same is there as if nothing had happened, a further `up` changes nothing, and `destroy` leaves nothing."""
+    rehearsal.cloud.at = nothing_happens
+    report = Report(stack=STACK)
+    assert World.of(rehearsal, plan) == undisturbed
+    assert set(rehearsal.up(plan, report)) == {"same"}
+    rehearsal.destroy(plan, report)
+    assert report.failures == []
+    assert nothing_left(rehearsal, plan)
 
-    def listen(phase: str, progress: Progress, change: Change | None) -> None:
-        if isinstance(change, Resource) and (change.type, change.status) == (type, status):
-            for pid in engines(folder):
-                os.kill(pid, signal.SIGKILL)
 
-    return listen
+def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, undisturbed: World) -> None:
+    def point(urn: str) -> Point:
+        """Half of them before anything has happened; what costs money, and is named at random, after it has."""
+        costly = Urn(urn).type in (CLUSTER, NODE_POOL, NETWORK)
+        return "done" if costly or zlib.crc32(urn.encode()) % 2 else "received"
+
+    killer = Killer(stack, point)
+    while was_killed(stack, plan, killer):
+        assert killer.kills <= len(undisturbed.state)
+    assert killer.hit == {urn for urn in undisturbed.state if Urn(urn).type != CODE}
+    check_and_destroy(stack, plan, undisturbed)
 
 
-def test_the_engine_is_killed_between_two_operations(in_scratch: Rehearsal, scratch: Project) -> None:
-    plan = compiled(scratch, "killed")
+def test_destroy_after_a_kill_at_any_resource(stack: Rehearsal, plan: Plan, undisturbed: World) -> None:
+    killer = Killer(stack, lambda urn: "done")
+    while was_killed(stack, plan, killer):
+        report = Report(stack=STACK)
+        stack.destroy(plan, report)
+        assert report.failures == [], killer.hit
+        assert nothing_left(stack, plan), killer.hit
+    assert killer.hit == {urn for urn in undisturbed.state if Urn(urn).type != CODE}
+    check_and_destroy(stack, plan, undisturbed)
+
+
+def test_providers_and_the_api_server_are_killed_one_after_the_other(
+    stack: Rehearsal, plan: Plan, undisturbed: World
+) -> None:
+    """The engine goes on, and hears that a provider is gone; what that had begun leaves no trace in the state."""
+    left: list[tuple[str, Point, str]] = [
+        ("gcp", "done", NETWORK),
+        ("gcp", "received", CLUSTER),
+        ("gcp", "done", CLUSTER),
+        ("gcp", "done", NODE_POOL),
+    ]
+    on_cluster = [("kubernetes", NAMESPACE), (API_SERVER, SERVICE_ACCOUNT), ("kubernetes", JOB), (API_SERVER, JOB)]
+
+    def at(point: Point, operation: str, urn: str) -> None:
+        if left and operation == "create" and left[0][1:] == (point, Urn(urn).type):
+            name, *_ = left.pop(0)
+            assert kill(plugins(stack, name))
+            if point == "received":
+                raise LostResponse
+
+    def hear(phase: str, progress: Progress, change: Change | None) -> None:
+        if isinstance(change, Resource) and on_cluster and change.status == "started":
+            who, type = on_cluster[0]
+            if change.type != type:
+                return
+            del on_cluster[0]
+            if who != API_SERVER:
+                assert kill(plugins(stack, who))
+                return
+            assert kill(api_server(stack))
+            stack.cluster.restart(API_SERVER)
+
+    stack.cloud.at = at
+    most = len(left) + len(on_cluster)
+    for _ in range(most):
+        report = Report(stack=STACK)
+        stack.up(plan, report, hear)
+        if not left and not on_cluster:
+            break
+    assert (left, on_cluster) == ([], [])
+    up_until_done(stack, plan, 2)
+    check_and_destroy(stack, plan, undisturbed)
+
+
+def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: Plan) -> None:
+    killed: list[int] = []
+
+    def hear(phase: str, progress: Progress, change: Change | None) -> None:
+        if not killed and isinstance(change, Resource) and change.type == NAMESPACE:
+            killed.extend(plugins(stack))
+            kill(engines(stack))
+
     with pytest.raises(OperationError):
-        in_scratch.up(plan, Report(stack="killed"), killing(in_scratch.folder, NAMESPACE, "done"))
-    in_scratch.pulumi.run("cancel", "--yes", "--stack", "killed")
-    report = in_scratch.run(plan)
-    assert report.fits, markdown(report)
+        stack.up(plan, Report(stack=STACK), hear)
+    # Pulumi's own look for their engine only every five minutes.
+    assert plugins(stack, "kubernetes")
+    stack.session(plan).recover()
+    assert plugins(stack) == []
+    assert len(killed) > 1
 
 
-def test_the_api_server_is_started_again(in_scratch: Rehearsal, scratch: Project) -> None:
-    plan = compiled(scratch, "restarted")
+def test_an_engine_that_waits_for_ever_is_stopped(
+    stack: Rehearsal, scratch: Project, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool that is to be replaced cannot be deleted. Without an end of this, the test has none either."""
+    monkeypatch.setattr(stalls, "SECONDS", 2.0)
+    up_until_done(stack, plan, 1)
+    file = scratch.stack(STACK) / "cluster.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("        autoscaling=", "        initial_node_count=1,\n        autoscaling=", 1))
+    try:
+        stack.cloud.dials.set({"type": NODE_POOL, "operation": "delete", "fault": "503"})
+        report = Report(stack=STACK)
+        stack.up(plan, report)
+        (pool,) = (pool.name for pool in plan.cluster.pools) if plan.cluster else ()
+        assert [each.message for each in report.failures if "Error 503" in each.message]
+        assert [each.message for each in report.failures][-1] == (
+            f"{pool} could not be deleted, so that nothing could take its place; Pulumi waited for it and was stopped. "
+            "Remove what keeps it, or it itself, then run the command again."
+        )
+        stack.cloud.dials.set()
+        assert up_until_done(stack, plan, 1) == 1
+    finally:
+        stack.cloud.dials.set()
+        file.write_text(text, encoding="utf-8")
 
-    def listen(phase: str, progress: Progress, change: Change | None) -> None:
-        if phase == "up" and isinstance(change, Resource) and (change.type, change.status) == (NODE_POOL, "done"):
-            in_scratch.cluster.restart("kube-apiserver")
 
-    # Whether this one reaches the cluster or not, the next makes up for it.
-    in_scratch.up(plan, Report(stack="restarted"), listen)
-    report = in_scratch.run(plan)
+def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan) -> None:
+    """Also what was there when the rehearsal began."""
+    up_until_done(stack, plan, 1)
+    (network,) = (item.id for item in stack.cloud.store.of(NETWORK) if f":{STACK}::" in item.owner)
+    stack.cloud.dials.set({"type": NETWORK, "operation": "delete", "fault": "503"})
+    try:
+        report = stack.run(plan)
+    finally:
+        stack.cloud.dials.set()
+    assert report.left == [network], markdown(report)
+    report = stack.run(plan)
     assert report.fits, markdown(report)

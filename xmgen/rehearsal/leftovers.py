@@ -48,3 +48,14 @@ def _full_name(item: dict[str, Any]) -> str:
 def resources(store: Store) -> dict[str, Item]:
     """What somebody created in the cloud and nobody has deleted."""
     return {item.id: item for item in store if item.owner}
+
+
+def names(state: list[dict[str, Any]]) -> set[str]:
+    """The full names of a stack's objects in the API server, from its resources as the engine has them."""
+    return {str(each["id"]) for each in state if str(each["type"]).startswith("kubernetes:")}
+
+
+def belongs(entry: str, names: set[str], namespaces: set[str]) -> bool:
+    """Whether an object, as `objects` has it, is one of these, or one of these namespaces, or lies in one."""
+    name = entry.partition(" ")[2]
+    return name in names or name.partition("/")[0] in namespaces

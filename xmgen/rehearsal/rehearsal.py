@@ -11,16 +11,20 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from xmgen.engine import jobs
+from xmgen.engine import backend as backends
+from xmgen.engine import jobs, stalls
 from xmgen.engine import pulumi as cli
+from xmgen.engine.backend import Backend
 from xmgen.engine.events import Change, Progress, Resource
 from xmgen.engine.kubernetes import Connection
 from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
+from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
@@ -28,7 +32,7 @@ from xmgen.provider.resource import Urn
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
-from xmgen.rehearsal.cloud.nodes import template
+from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
@@ -99,7 +103,8 @@ class Rehearsal:
             store = Store(self.folder / "cloud.json")
             self.pools = Pools(store, api, Quota.read(self._options.quota))
             dials = self.folder / "dials.json"
-            self.cloud = Cloud(store, dials, endpoint, self.pools.remove, self._options.registry or "")
+            registry = self._options.registry or ""
+            self.cloud = Cloud(store, dials, endpoint, self.pools.remove, registry, self.pools.refusal)
             server = begun.enter_context(CloudServer(self.cloud))
             self.director = Director(self.cluster, self.pools, api, self._options.pod_seconds)
             if rules:
@@ -149,11 +154,13 @@ class Rehearsal:
         if plan.cluster is None:
             raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
         report = Report(stack=plan.experiment.stack, registry=self._options.registry or "")
-        before = leftovers.objects(self.cluster.api()), leftovers.resources(self.cloud.store).keys()
+        stacks = [plan, owner] if owner else [plan]
+        foreign = self._foreign({each.experiment.stack for each in stacks})
+        objects = leftovers.objects(self.cluster.api())
         self.observer.forget()
         with ExitStack() as owned:
             if owner is not None:
-                owned.callback(self._destroy, owner, Report(stack=owner.experiment.stack), listener)
+                owned.callback(self.destroy, owner, Report(stack=owner.experiment.stack), listener)
                 self.up(owner, Report(stack=owner.experiment.stack), listener)
             with self._timed(report, "up"):
                 report.filled = self.prepare(plan)
@@ -166,12 +173,28 @@ class Rehearsal:
                 with self._timed(report, "second up"):
                     changes = self._operate("up", plan, report, listener, "second up")
                     report.second_up = {name: count for name, count in changes.items() if name != "same" and count}
-            retained = _retained(self.state(plan))
+            state = self.state(plan)
+            retained = _retained(state)
+            # What was there before may be the stack's all the same, when its last rehearsal was interrupted.
+            names = leftovers.names(state) | self._nodes(foreign)
+            namespaces = set[str]().union(*map(self.namespaces, stacks))
+            objects = {each for each in objects if not leftovers.belongs(each, names, namespaces)}
             report.assumed = [item.id for item in self.cloud.store if item.assumed]
             with self._timed(report, "destroy"):
-                self._destroy(plan, report, listener)
-        self._compare(report, *before, retained)
+                self.destroy(plan, report, listener)
+        self._compare(report, objects, foreign, retained)
         return report
+
+    def _foreign(self, stacks: set[str]) -> set[str]:
+        """The ids of what somebody else has in the cloud."""
+        owners = {id: Urn(item.owner).stack for id, item in leftovers.resources(self.cloud.store).items()}
+        return {id for id, stack in owners.items() if stack not in stacks}
+
+    def _nodes(self, foreign: set[str]) -> set[str]:
+        """The nodes that are no one else's."""
+        pools = {str(item.inputs["name"]) for item in self.cloud.store.of(NODE_POOL) if item.id in foreign}
+        nodes = self.cluster.api().items("/api/v1/nodes")
+        return {str(node["metadata"]["name"]) for node in nodes if node["metadata"]["labels"][POOL_LABEL] not in pools}
 
     def namespaces(self, plan: Plan) -> set[str]:
         return {
@@ -192,6 +215,13 @@ class Rehearsal:
         pulumi.run("stack", "select", "--create", "--stack", plan.experiment.stack)
         return filled
 
+    def session(self, plan: Plan) -> Session:
+        """The stack in the rehearsal's own backend, as commands work on it."""
+        stack = plan.experiment.stack
+        backend = Backend(self.pulumi.overrides["PULUMI_BACKEND_URL"], own=False)
+        backends.repair(backend, self.project, stack)
+        return Session(self.project, stack, self.pulumi, backend, ("--config-file", str(self._settings(stack))))
+
     def state(self, plan: Plan) -> list[dict[str, Any]]:
         """The stack's resources, as the engine has them."""
         text = self.pulumi.run("stack", "export", "--stack", plan.experiment.stack)
@@ -205,29 +235,36 @@ class Rehearsal:
     def _settings(self, stack: str) -> Path:
         return self.folder / "project" / "stacks" / f"Pulumi.{stack}.yaml"
 
-    def _destroy(self, plan: Plan, report: Report, listener: Listener) -> None:
+    def destroy(self, plan: Plan, report: Report, listener: Listener = _silent) -> None:
+        """Only that."""
         self._operate("destroy", plan, report, listener, "destroy")
         namespaces = self.namespaces(plan)
         self.observer.wait(lambda: all(pod.gone for pod in self.observer.pods(namespaces)), FREE_SECONDS)
 
     def _operate(self, operation: str, plan: Plan, report: Report, listener: Listener, phase: str) -> dict[str, int]:
-        stack = plan.experiment.stack
-        arguments = [operation, "--stack", stack, "--yes", "--skip-preview", "--continue-on-error"]
-        arguments += ["--config-file", str(self._settings(stack))]
+        work = self.session(plan)
+        arguments = [operation, "--stack", work.stack, "--yes", "--skip-preview", "--continue-on-error"]
+        arguments += work.arguments
         if self._options.parallel:
             arguments += ["--parallel", str(self._options.parallel)]
         progress = Progress(units={})
         listener(phase, progress, None)
+        work.recover()
+        begun = datetime.now(UTC)
         running = self.pulumi.start(*arguments)
         watch = _Watch(self.observer, self.namespaces(plan), running.interrupt)
-        with watch, cli.forwarded_signals(running, lambda: None):
+        stall = stalls.Watch(running.interrupt)
+        with watch, stall, cli.forwarded_signals(running, lambda: None):
             for event in running:
+                stall.hear(event)
                 if (change := progress.apply(event)) is not None:
                     watch.hear(change)
                     listener(phase, progress, change)
             code = running.wait()
+        work.settle(progress, begun)
         if code:
             report.failures += _failures(progress, running, phase, stuck=watch.gave_up)
+            report.failures += [Failure(resource=phase, message=text) for text in stalls.messages(stall.stuck)]
         return progress.changes
 
     def _settle(self, plan: Plan, listener: Listener) -> None:
@@ -280,8 +317,8 @@ class Rehearsal:
                     found.append(FailedJob(job=str(job["metadata"]["name"]), why=why.why, log=why.log))
         return found
 
-    def _compare(self, report: Report, objects: set[str], resources: Any, retained: set[str]) -> None:
-        """What is there that was not there before, except what the program wants kept."""
+    def _compare(self, report: Report, objects: set[str], resources: set[str], retained: set[str]) -> None:
+        """What is there beside what is somebody else's, except what the program wants kept: that is nobody's now."""
 
         def left() -> set[str]:
             return leftovers.objects(self.cluster.api()) - objects
@@ -290,6 +327,8 @@ class Rehearsal:
         items = {id: item for id, item in leftovers.resources(self.cloud.store).items() if id not in resources}
         report.left = [*sorted(left()), *sorted(id for id in items if id not in retained)]
         report.kept = sorted(id for id in items if id in retained)
+        for id in report.kept:
+            self.cloud.store.put(replace(items[id], owner=""))
 
     @contextmanager
     def _timed(self, report: Report, phase: str) -> Generator[None]:

@@ -1,0 +1,184 @@
+"""A small stack of everything that stacks on GKE have, what there is of it, and who can be killed while it comes up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.builders import experiment, job, python_container
+from tests.rehearsal.test_matrix import write
+from tests.rehearsal.test_misfits import T4
+from xmgen import sources
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.rehearsal import leftovers
+from xmgen.rehearsal.cloud.cloud import Point
+from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.rehearsal.report import Report
+
+STACK = "interrupted"
+
+SECONDS = 60.0
+"""How long anything may take that has no reason to take long."""
+
+PASSING = ("pods ", "nodes ")
+"""What controllers make, and take away again, in their own time."""
+
+
+def compiled(project: Project) -> Plan:
+    """A cluster with its network, a pool, a bucket, an image, two trials."""
+    trainer = python_container()
+    folder = project.root / trainer.path
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.py").write_text("print('trained')", encoding="utf-8")
+    digest = sources.digest(Path(project.root, trainer.path))
+    jobs = [job(f"--n={number}", executor=T4) for number in range(2)]
+    return write(project, experiment(*jobs, stack=STACK, executables=(replace(trainer, digest=digest),)))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What there is of a stack, each as often as it is there: in the cloud by the resource that made it, in the API
+    server by kind and name, and in the state.
+    """
+
+    cloud: Counter[str]
+    objects: Counter[str]
+    state: Counter[str]
+
+    @classmethod
+    def of(cls, rehearsal: Rehearsal, plan: Plan) -> World:
+        stack, namespaces = plan.experiment.stack, rehearsal.namespaces(plan)
+        items = {id: item for id, item in leftovers.resources(rehearsal.cloud.store).items() if _of(item.owner, stack)}
+        state = [each for each in rehearsal.state(plan) if not str(each["type"]).startswith("pulumi:")]
+        in_cloud = {str(each["id"]) for each in state if str(each["type"]).startswith("gcp:")}
+        # Pulumi knows what is there under the ids under which it is there.
+        assert in_cloud == items.keys()
+        objects = [
+            each
+            for each in leftovers.objects(rehearsal.cluster.api())
+            if leftovers.belongs(each, set(), namespaces) and not each.startswith(PASSING)
+        ]
+        return cls(
+            Counter(item.owner for item in items.values()),
+            Counter(objects),
+            Counter(str(each["urn"]) for each in state),
+        )
+
+
+def _of(owner: str, stack: str) -> bool:
+    return owner.startswith(f"urn:pulumi:{stack}::")
+
+
+def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
+    """After a `destroy`: namespaces take a moment to go."""
+    state = [each for each in rehearsal.state(plan) if not each.get("retainOnDelete")]
+    assert state == []
+    cloud = [item for item in rehearsal.cloud.store if _of(item.owner, plan.experiment.stack)]
+    # What jobs wrote outlives the stack.
+    assert {item.type for item in cloud} <= {"gcp:storage/bucket:Bucket"}
+    for item in cloud:
+        rehearsal.cloud.store.remove(item.id)
+    namespaces = rehearsal.namespaces(plan)
+
+    def gone() -> bool:
+        return not any(
+            leftovers.belongs(each, set(), namespaces) for each in leftovers.objects(rehearsal.cluster.api())
+        )
+
+    return rehearsal.observer.wait(gone, SECONDS)
+
+
+def nothing_happens(point: Point, operation: str, urn: str) -> None:
+    """At any point of an operation in the cloud."""
+
+
+def up_until_done(rehearsal: Rehearsal, plan: Plan, most: int) -> int:
+    """How many times it took. Fails when it is not done after `most`."""
+    for count in range(1, most + 1):
+        report = Report(stack=plan.experiment.stack)
+        rehearsal.up(plan, report)
+        if not report.failures:
+            return count
+    raise AssertionError(report.failures)
+
+
+def undisturbed(rehearsal: Rehearsal, plan: Plan) -> World:
+    """What there is after an `up` that nothing happens to. It is gone afterwards."""
+    up_until_done(rehearsal, plan, 1)
+    world = World.of(rehearsal, plan)
+    report = Report(stack=plan.experiment.stack)
+    rehearsal.destroy(plan, report)
+    assert report.failures == []
+    assert nothing_left(rehearsal, plan)
+    return world
+
+
+def engines(rehearsal: Rehearsal) -> list[int]:
+    return _processes(rehearsal, lambda name, command: name == "pulumi")
+
+
+def plugins(rehearsal: Rehearsal, name: str = "") -> list[int]:
+    """Of an engine of the rehearsal: those of one name, or all."""
+    words = {
+        "": ("pulumi-resource-", "pulumi-language-", "xmgen.provider", "xmgen.rehearsal.standin"),
+        "gcp": ("xmgen.rehearsal.standin gcp",),
+        "kubernetes": ("pulumi-resource-kubernetes",),
+    }[name]
+    return _processes(rehearsal, lambda _, command: any(word in command for word in words))
+
+
+def _processes(rehearsal: Rehearsal, wanted: Callable[[str, str], bool]) -> list[int]:
+    mark = f"PULUMI_BACKEND_URL={rehearsal.pulumi.overrides['PULUMI_BACKEND_URL']}".encode()
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (process / "environ").read_bytes().split(b"\0")
+            command = (process / "cmdline").read_bytes().decode().replace("\0", " ")
+            name = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+        if mark in variables and wanted(name, command):
+            found.append(int(process.name))
+    return found
+
+
+def api_server(rehearsal: Rehearsal) -> list[int]:
+    folder = str(rehearsal.cluster.folder)
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if command[0].endswith("kube-apiserver") and any(folder in word for word in command):
+            found.append(int(process.name))
+    return found
+
+
+def kill(pids: list[int]) -> int:
+    """Returns how many of them still ran, when all are gone."""
+    running = [pid for pid in pids if _runs(pid)]
+    for pid in running:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(map(_runs, running)))
+    return len(running)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
