@@ -219,7 +219,12 @@ KINDS: dict[str, Kind] = {
         parents=lambda inputs: [],
         replaces=_MEMBER_REPLACES,
     ),
-    PROJECT_MEMBER: Kind(id=_member(lambda inputs: str(inputs["project"])), outputs=_etag, replaces=_MEMBER_REPLACES),
+    PROJECT_MEMBER: Kind(
+        id=_member(lambda inputs: str(inputs["project"])),
+        api="cloudresourcemanager",
+        outputs=_etag,
+        replaces=_MEMBER_REPLACES,
+    ),
     CLUSTER: Kind(
         id=_located("clusters"),
         api="container",
