@@ -14,6 +14,7 @@ from xmgen.rehearsal.cloud.kinds import (
     ACCOUNT,
     ACCOUNT_MEMBER,
     BUCKET,
+    BUCKET_MEMBER,
     CLUSTER,
     NETWORK,
     NODE_POOL,
@@ -23,7 +24,7 @@ from xmgen.rehearsal.cloud.kinds import (
     SUBNETWORK,
     Endpoint,
 )
-from xmgen.rehearsal.cloud.refusals import RULES
+from xmgen.rehearsal.cloud.refusals import RULES, Rule
 from xmgen.rehearsal.cloud.store import Item, Store
 
 CLUSTER_ID = "projects/acme/locations/us-central2-b/clusters/sweep"
@@ -40,6 +41,8 @@ class Google:
             self.ask("create", SERVICE, service=f"{api}.googleapis.com", disableOnDestroy=False)
         network = self.ask("create", NETWORK, name="sweep")["id"]
         self.network = network
+        self.ask("create", ACCOUNT, accountId="sweep-nodes")
+        self.ask("create", BUCKET, name="sweep-output-0123456")
         subnetwork = self.ask("create", SUBNETWORK, name="sweep", region="us-central2", network=network)["id"]
         self.ask(
             "create",
@@ -99,40 +102,42 @@ def tpu(hosts: int, topology: str = "4x4x4", **rest: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("inputs", "refusal"),
-    [
-        ({}, ""),
-        ({"name": "p" * 39}, ""),
-        ({"name": "p" * 40}, "must be less than 40 characters"),
-        ({"name": "Pool_1"}, "must start with a lowercase letter"),
-        ({"cluster": CLUSTER_ID + "s"}, "Error 404: Not found"),
-        ({"nodeConfig": t4(4)}, ""),
-        ({"nodeConfig": t4(3)}, "can be attached 1, 2, 4 times to a machine, not 3 times"),
-        ({"nodeConfig": {**t4(1), "machineType": "n1-standard-96"}}, "at most 48 vCPUs"),
-        ({"nodeConfig": {**t4(1), "machineType": "n2-standard-8"}}, "cannot be attached to machine type n2-standard-8"),
-        ({"nodeConfig": {"machineType": "e2-standard-4"}}, '"e2-standard-4" does not exist in zone "us-central2-b"'),
-        ({"nodeConfig": {"machineType": "n1-imaginary-4"}}, "does not exist"),
-        ({"nodeConfig": {"diskType": "hyperdisk-balanced"}}, "[pd-type] hyperdisk-balanced cannot be used"),
-        ({"nodeConfig": {"diskSizeGb": 9}}, "Boot disk size must be between"),
-        ({"nodeConfig": {"ephemeralStorageLocalSsdConfig": {"localSsdCount": 1}}}, "has 0 local SSDs"),
-        ({"nodeConfig": {"spot": True}}, ""),
-        ({"nodeConfig": {"flexStart": True}}, "is not available as flex-start"),
-        ({"nodeConfig": {"labels": {"a b": "c"}}}, "Invalid label or taint key 'a b'"),
-        ({"nodeConfig": {"labels": {"xmgen/nodes": "x" * 64}}}, "Invalid label or taint value"),
-        ({"nodeConfig": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, "Invalid taint effect"),
-        ({"autoscaling": {"totalMaxNodeCount": 3, "maxNodeCount": 3}}, "Exactly one of"),
-        ({"autoscaling": {"totalMinNodeCount": 4, "totalMaxNodeCount": 3}}, "Invalid autoscaling range 4 to 3"),
-        ({"placementPolicy": {"type": "COMPACT"}}, "Compact placement is not available for n1-standard-8"),
-        ({"placementPolicy": {"type": "", "policyName": "none"}}, "resourcePolicies/none' was not found"),
-        ({"placementPolicy": {"type": "", "tpuTopology": "2x2x1"}}, "only valid for TPU machine types"),
-        (tpu(16), ""),
-        (tpu(15), "needs 16 nodes, got 15"),
-        (tpu(1, "2x2x1"), "is one host"),
-        (tpu(16, autoscaling={"totalMaxNodeCount": 16}), "total_max_node_count is taken for 0"),
-        (tpu(16, nodeLocations=["us-central2-a", "us-central2-b"]), "must be in a single zone"),
-    ],
-)
+NODE_POOLS: list[tuple[dict[str, Any], str]] = [
+    ({}, ""),
+    ({"name": "p" * 39}, ""),
+    ({"name": "p" * 40}, "must be less than 40 characters"),
+    ({"name": "Pool_1"}, "must start with a lowercase letter"),
+    ({"cluster": CLUSTER_ID + "s"}, "Error 404: Not found"),
+    ({"nodeConfig": t4(4)}, ""),
+    ({"nodeConfig": t4(3)}, "can be attached 1, 2, 4 times to a machine, not 3 times"),
+    ({"nodeConfig": {**t4(1), "machineType": "n1-standard-96"}}, "at most 48 vCPUs"),
+    ({"nodeConfig": {**t4(1), "machineType": "n2-standard-8"}}, "cannot be attached to machine type n2-standard-8"),
+    ({"nodeConfig": {"machineType": "e2-standard-4"}}, '"e2-standard-4" does not exist in zone "us-central2-b"'),
+    ({"nodeConfig": {"machineType": "n1-imaginary-4"}}, "does not exist"),
+    ({"nodeConfig": {"diskType": "hyperdisk-balanced"}}, "[pd-type] hyperdisk-balanced cannot be used"),
+    ({"nodeConfig": {"diskSizeGb": 9}}, "Boot disk size must be between"),
+    ({"nodeConfig": {"ephemeralStorageLocalSsdConfig": {"localSsdCount": 1}}}, "has 0 local SSDs"),
+    ({"nodeConfig": {"spot": True}}, ""),
+    ({"nodeConfig": {"flexStart": True}}, "is not available as flex-start"),
+    ({"nodeConfig": {"labels": {"a b": "c"}}}, "Invalid label or taint key 'a b'"),
+    ({"nodeConfig": {"labels": {"xmgen/nodes": "x" * 64}}}, "Invalid label or taint value"),
+    ({"nodeConfig": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, "Invalid taint effect"),
+    ({"nodeConfig": {"serviceAccount": "sweep-nodes@acme.iam.gserviceaccount.com"}}, ""),
+    ({"nodeConfig": {"serviceAccount": "nobody@acme.iam.gserviceaccount.com"}}, "does not exist"),
+    ({"autoscaling": {"totalMaxNodeCount": 3, "maxNodeCount": 3}}, "Exactly one of"),
+    ({"autoscaling": {"totalMinNodeCount": 4, "totalMaxNodeCount": 3}}, "Invalid autoscaling range 4 to 3"),
+    ({"placementPolicy": {"type": "COMPACT"}}, "Compact placement is not available for n1-standard-8"),
+    ({"placementPolicy": {"type": "", "policyName": "none"}}, "resourcePolicies/none' was not found"),
+    ({"placementPolicy": {"type": "", "tpuTopology": "2x2x1"}}, "only valid for TPU machine types"),
+    (tpu(16), ""),
+    (tpu(15), "needs 16 nodes, got 15"),
+    (tpu(1, "2x2x1"), "is one host"),
+    (tpu(16, autoscaling={"totalMaxNodeCount": 16}), "total_max_node_count is taken for 0"),
+    (tpu(16, nodeLocations=["us-central2-a", "us-central2-b"]), "must be in a single zone"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "refusal"), NODE_POOLS)
 def test_node_pools(inputs: dict[str, Any], refusal: str, google: Google) -> None:
     answer = google.ask("create", NODE_POOL, **_pool(inputs))
     if refusal:
@@ -151,30 +156,40 @@ def _pool(inputs: dict[str, Any]) -> dict[str, Any]:
     return {**defaults, **inputs, "nodeConfig": config}
 
 
-@pytest.mark.parametrize(
-    ("type", "inputs", "refusal"),
-    [
-        (CLUSTER, {"name": "c" * 41, "location": "us-central2-b"}, "Invalid value for field cluster.name"),
-        (
-            CLUSTER,
-            {"name": "c", "location": "us-central2-b", "resourceLabels": {"owner": "Ada Lovelace"}},
-            "Invalid resource label owner=Ada Lovelace",
-        ),
-        (ACCOUNT, {"accountId": "short"}, "It must match"),
-        (ACCOUNT, {"accountId": "long-enough", "displayName": "n" * 101}, "at most 100 characters"),
-        (BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
-        (BUCKET, {"name": "fine", "labels": {"Owner": "x"}}, "Invalid resource label"),
-        (REPOSITORY, {"repositoryId": "no_underscores", "location": "us-central2"}, "Invalid repository id"),
-        (SUBNETWORK, {"name": "s", "region": "us-central2", "network": "missing"}, "was not found"),
-        (NETWORK, {"name": "sweep"}, "Error 409: Already exists"),
-        ("gcp:vertex/aiTensorboard:AiTensorboard", {"displayName": "b", "region": "us-central2"}, "is disabled"),
-        (
-            ACCOUNT_MEMBER,
-            {"serviceAccountId": "projects/acme/serviceAccounts/nobody", "role": "r", "member": "m"},
-            "Unknown service account",
-        ),
-    ],
-)
+OTHERS: list[tuple[str, dict[str, Any], str]] = [
+    (CLUSTER, {"name": "c" * 41, "location": "us-central2-b"}, "Invalid value for field cluster.name"),
+    (
+        CLUSTER,
+        {"name": "c", "location": "us-central2-b", "resourceLabels": {"owner": "Ada Lovelace"}},
+        "Invalid resource label owner=Ada Lovelace",
+    ),
+    (ACCOUNT, {"accountId": "short"}, "It must match"),
+    (ACCOUNT, {"accountId": "long-enough", "displayName": "n" * 101}, "at most 100 characters"),
+    (BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
+    (BUCKET, {"name": "fine", "labels": {"Owner": "x"}}, "Invalid resource label"),
+    (REPOSITORY, {"repositoryId": "no_underscores", "location": "us-central2"}, "Invalid repository id"),
+    (SUBNETWORK, {"name": "s", "region": "us-central2", "network": "missing"}, "was not found"),
+    (NETWORK, {"name": "sweep"}, "Error 409: Already exists"),
+    ("gcp:vertex/aiTensorboard:AiTensorboard", {"displayName": "b", "region": "us-central2"}, "is disabled"),
+    (BUCKET_MEMBER, {"bucket": "sweep-output-7654321", "role": "r", "member": "m"}, "Error 404: The specified bucket"),
+    (
+        ACCOUNT_MEMBER,
+        {
+            "serviceAccountId": "projects/acme/serviceAccounts/sweep-nodes@acme.iam.gserviceaccount.com",
+            "role": "r",
+            "member": "serviceAccount:other.svc.id.goog[sweep/jobs]",
+        },
+        "Identity Pool does not exist (other.svc.id.goog)",
+    ),
+    (
+        ACCOUNT_MEMBER,
+        {"serviceAccountId": "projects/acme/serviceAccounts/nobody", "role": "r", "member": "m"},
+        "Unknown service account",
+    ),
+]
+
+
+@pytest.mark.parametrize(("type", "inputs", "refusal"), OTHERS)
 def test_other_resources(type: str, inputs: dict[str, Any], refusal: str, google: Google) -> None:
     assert refusal in google.ask("create", type, **inputs)["error"]
 
@@ -226,8 +241,15 @@ def test_it_is_the_same_after_a_restart(google: Google) -> None:
     assert google.ask("read", NETWORK, google.network)["id"] == google.network
 
 
-def test_every_rule_names_its_source() -> None:
+def test_every_rule_names_its_source_and_has_a_case(google: Google) -> None:
     assert all(rule.source for rule in RULES)
+    cases = [*((NODE_POOL, _pool(inputs)) for inputs, _ in NODE_POOLS), *((type, inputs) for type, inputs, _ in OTHERS)]
+
+    def has_case(rule: Rule) -> bool:
+        given = [{"project": "acme", **inputs} for type, inputs in cases if type == rule.type]
+        return any(list(rule.check(inputs, google.cloud.store)) for inputs in given)
+
+    assert [rule.check.__name__ for rule in RULES if not has_case(rule)] == []
 
 
 @pytest.mark.gcp
