@@ -106,8 +106,11 @@ def init(folder: Path, as_json: bool) -> None:
 @click.option(
     "--cluster", metavar="CHOICE", help="own, stack:NAME or existing:NAME@LOCATION (default: what the source says)."
 )
+@click.option("--replace", is_flag=True, help="Take the stack even if it is that of another source.")
 @json_option
-def compile_(source: Path, flags: tuple[str, ...], stack: str | None, cluster: str | None, as_json: bool) -> None:
+def compile_(
+    source: Path, flags: tuple[str, ...], stack: str | None, cluster: str | None, replace: bool, as_json: bool
+) -> None:
     """Compile an experiment into a stack.
 
     SOURCE is a launch script (.py) or an experiment in YAML; its stack is written to stacks/NAME. FLAGS after `--` go
@@ -116,7 +119,7 @@ def compile_(source: Path, flags: tuple[str, ...], stack: str | None, cluster: s
     from xmgen import project
     from xmgen.commands.compile import compile_ as run
 
-    run(project.find(), source, name=stack, flags=flags, json=as_json, cluster=cluster)
+    run(project.find(), source, name=stack, flags=flags, json=as_json, cluster=cluster, replace=replace)
 
 
 @cli.command()

@@ -11,12 +11,19 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from xmgen.experiment import Arg, ShellSafeArg, WorkUnit
 
 UNIT_SLUG_LENGTH = 40
 """Characters of a unit's slug. With its hash and a counter a logical name stays below 54: Pulumi and Kubernetes append
 up to nine characters, and 63 is the limit of a DNS label."""
+
+STACK_LENGTH = 40
+"""Characters of a stack's name: names of resources are made of it."""
+
+GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
+"""File names that say nothing of the experiment; its folder's name does."""
 
 NO_STACKS = frozenset({"backend"})
 """Names that stand for something else beside the stacks' folders in `.xmgen/`: `.xmgen/backend` is Pulumi's state."""
@@ -51,8 +58,28 @@ def shortened(text: str, limit: int) -> str:
 
 def stack_name(text: str) -> str:
     """A stack's name from a file's or folder's: what Pulumi and a file system both take."""
-    name = slug(text, limit=40) or f"experiment-{short_hash(text)}"
+    name = slug(text, limit=STACK_LENGTH) or f"experiment-{short_hash(text)}"
     return f"{name}-experiment" if name in NO_STACKS else name
+
+
+def stack_of_source(file: str, folder: str) -> str:
+    """`launcher.py` in `quickstart` -> `quickstart`, `resnet.yaml` -> `resnet`. folder: the name of the file's folder;
+    empty for the project's own, which is called as its user likes and names nothing.
+    """
+    stem = PurePosixPath(file).stem
+    return stack_name(folder if folder and stem in GENERIC_STEMS else stem.removesuffix(".cluster"))
+
+
+def not_a_stack_name(text: str) -> str:
+    """What a stack's name must be that `text` is not, and the nearest that would do; empty when it is one."""
+    name = stack_name(text)
+    if text == name:
+        return ""
+    if len(text) > STACK_LENGTH and slug(text, limit=len(text)) == text:
+        return f"it has {len(text)} characters, and at most {STACK_LENGTH} will do, such as {name!r}"
+    if text in NO_STACKS:
+        return f"it stands for something else, so {name!r} will do"
+    return f"at most {STACK_LENGTH} lower-case letters, digits and hyphens, such as {name!r}"
 
 
 def experiment_id(stack: str) -> int:

@@ -171,11 +171,32 @@ def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: li
     assert run("cluster", "create", "lab").exit_code == 0
     refused = run("cluster", "create", "lab", "--pool", "t4=1")
     assert (refused.exit_code, "is there already" in refused.output) == (2, True)
+    # The same again is no change.
+    assert run("cluster", "create", "lab", "--location", "us-west4-a").exit_code == 0
     assert (project / "clusters" / "lab.cluster.yaml").read_text() == before
-    assert len(brought_up) == 2
+    assert len(brought_up) == 3
 
 
-@pytest.mark.parametrize("name", ["Lab", "a/b", "../x", "a b"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pool", "cpu=4,jobs=x"], "--pool cpu=4,jobs=x: must be a whole number, not the text 'x'"),
+        (["--pool", "t44=1"], "--pool t44=1 t44: unknown key 't44'\n  did you mean 't4'?"),
+        (["--pool", "cpu=4", "--pool", "t4=3000"], "t4=3000: no machine has 3000 of these GPUs"),
+        (["--location", "nowhere"], "'nowhere' is no location"),
+        (["--set", "owner"], "--set: 'owner' is no setting"),
+    ],
+)
+def test_create_writes_nothing_unless_all_of_it_is_right(
+    project: Path, brought_up: list[object], arguments: list[str], message: str
+) -> None:
+    done = run("cluster", "create", "lab", *arguments)
+    assert (done.exit_code, message in done.output) == (2, True), done.output
+    assert not (project / "clusters").exists()
+    assert brought_up == []
+
+
+@pytest.mark.parametrize("name", ["Lab", "a/b", "../x", "a b", "a" * 41])
 def test_names_of_clusters(project: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name"):
         cluster.source_of(Project(root=project), name)

@@ -68,7 +68,8 @@ def test_check_is_green_until_the_source_changes(project: Path) -> None:
     done = run("check", "first", code=1)
     assert "--- a/stacks/first/manifests/local.yaml\n+++ b/stacks/first/manifests/local.yaml\n" in done.stdout
     assert "\n-  - --steps=400\n" in done.stdout
-    assert done.stderr == "first: stale\n"
+    assert done.stderr == f"first: stale; `xmgen compile {SOURCE}` compiles it again\n"
+    assert "other: stale; `xmgen compile first/experiment.yaml --stack other` compiles" in run("check", code=1).stderr
     run("compile", SOURCE)
     run("check", "first")
 
@@ -172,6 +173,7 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["compile", "first/train.txt"], "is no XManager launch script, experiment in YAML or Caliban project"),
         (["compile", SOURCE, "--stack", "No Stack"], "'No Stack' cannot be the name of a stack"),
         (["compile", SOURCE, "--", "--flag=1"], "takes no flags: --flag=1"),
+        (["compile", SOURCE, "--stack", "a" * 41], "it has 41 characters, and at most 40 will do, such as 'aaa"),
         (["inspect", "frist"], "did you mean 'first'?"),
         (["inspect", "../stacks/first"], "no stack '../stacks/first' is compiled"),
         (["check", "frist"], "did you mean 'first'?"),
@@ -194,7 +196,7 @@ def test_bad_input_is_a_clear_error(project: Path, arguments: list[str], message
     (project / "first" / "train.txt").touch()
     (project.parent / "outside.py").touch()
     before = sorted((project / "stacks").rglob("*"))
-    done = run(*arguments, code=1 if arguments[0] == "check" else 2)
+    done = run(*arguments, code=2)
     assert message in done.stderr
     assert "Traceback" not in done.output
     assert sorted((project / "stacks").rglob("*")) == before
@@ -272,8 +274,32 @@ def test_a_source_does_not_replace_the_stack_of_another_of_its_name(project: Pat
     done = run("compile", str(other), code=2)
     assert "the stack 'first' is that of first/experiment.yaml" in done.stderr
     assert parsed("inspect", "first")["source"] == SOURCE
-    run("compile", str(other), "--stack", "first")
+    run("compile", str(other), "--replace")
     assert parsed("inspect", "first")["source"] == "elsewhere/first.yaml"
+
+
+def test_a_name_for_the_stack_is_no_leave_to_replace_anothers(project: Path, launcher: str) -> None:
+    run("compile", launcher, "--stack", "llm")
+    for command in ("compile", "up", "preview"):
+        done = run(command, SOURCE, "--stack", "llm", code=2)
+        assert done.stderr == (
+            f"error: {SOURCE}: the stack 'llm' is that of {launcher}, all of which the next `up` would remove\n"
+            f"  name another with --stack, or give this one to {SOURCE} with "
+            f"`xmgen compile {SOURCE} --stack llm --replace`\n"
+        )
+    assert parsed("inspect", "llm")["source"] == launcher
+    run("compile", SOURCE, "--stack", "llm", "--replace")
+    assert parsed("inspect", "llm")["source"] == SOURCE
+
+
+def test_a_stack_that_no_source_made_cannot_be_checked(project: Path) -> None:
+    run("compile", SOURCE)
+    done = run("check", "frist", "first", "scond", code=2)
+    assert done.stdout == ""
+    assert done.stderr == (
+        "error: no stack 'frist' is compiled\n  did you mean 'first'?\n"
+        "error: no stack 'scond' is compiled\n  known: first\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["inspect", "check"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xmgen import project
+from xmgen import names, project
 from xmgen.commands import target
 from xmgen.errors import InputError
 from xmgen.project import Project
@@ -76,3 +76,18 @@ def test_the_users_name_for_a_stack_is_taken_or_refused(tmp_path: Path) -> None:
     assert target.stack_of(here, tmp_path / "a.py", "dev-2") == "dev-2"
     with pytest.raises(InputError, match="cannot be the name of a stack"):
         target.stack_of(here, tmp_path / "a.py", "../Dev")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("dev-2", ""),
+        ("a" * 40, ""),
+        ("a" * 41, f"it has 41 characters, and at most 40 will do, such as {'a' * 40!r}"),
+        ("backend", "it stands for something else, so 'backend-experiment' will do"),
+        ("Dev 2", "at most 40 lower-case letters, digits and hyphens, such as 'dev-2'"),
+        ("-dev", "at most 40 lower-case letters, digits and hyphens, such as 'dev'"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_said(name: str, hint: str) -> None:
+    assert names.not_a_stack_name(name) == hint

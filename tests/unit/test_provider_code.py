@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests import builders
 from xmgen import sources
+from xmgen.lock import dumps
 from xmgen.provider import wire
 from xmgen.provider.code_resource import CodeResource
 from xmgen.provider.resource import Difference, Request, State, Urn
@@ -31,7 +33,9 @@ def folder(root: Path) -> wire.Properties:
     (root / "code" / "launcher.py").write_text("launch()")
     lock = root / "stacks" / "dev" / "experiment.lock.json"
     lock.parent.mkdir(parents=True)
-    lock.write_text(json.dumps({"source": "code/launcher.py"}))
+    compiled = builders.experiment(builders.job(), stack="dev")
+    flags = ("--rates=1,2", "--title=a b")
+    lock.write_text(dumps(replace(compiled, source="code/launcher.py", flags=flags)))
     exclude = ("launcher.py",)
     return {"directory": "code", "digest": sources.digest(root / "code", exclude), "exclude": list(exclude)}
 
@@ -55,7 +59,8 @@ def test_changed_code_is_refused_with_the_command_that_helps(tmp_path: Path) -> 
     inputs = folder(tmp_path)
     (tmp_path / "code" / "train.py").write_text("print(2)")
     assert problems(tmp_path, inputs) == {
-        "digest": "code: code of trainer changed after the compile\n  run `xmgen compile code/launcher.py` again"
+        "digest": "code: code of trainer changed after the compile\n  "
+        "run `xmgen compile code/launcher.py --stack dev -- --rates=1,2 '--title=a b'` again"
     }
 
 

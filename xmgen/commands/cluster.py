@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from xmgen import names
+from xmgen import compiler, names, planner
 from xmgen.commands import operate, output, target
 from xmgen.engine import session
 from xmgen.errors import InputError, OperationError, Problem
+from xmgen.frontends import cluster as frontend
+from xmgen.frontends.spec import document
 from xmgen.project import Project
 
 FOLDER = "clusters"
@@ -23,18 +27,24 @@ _OF_POOL = ("jobs", "reservation")
 
 
 def create(project: Project, name: str, *, location: str | None, pools: Sequence[str], options: operate.Options) -> int:
-    """Writes `clusters/<name>.cluster.yaml` unless it is there, compiles it and brings the cluster up."""
+    """Writes `clusters/<name>.cluster.yaml` unless it is there, compiles it and brings the cluster up.
+
+    Nothing is written unless all of it is right; the same command may be given again.
+    """
     source = source_of(project, name)
+    place = source.relative_to(project.root).as_posix()
+    text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
     if not source.exists():
-        text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
+        _refuse_wrong(project, text, place, name, pools)
+        options.arguments()
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
-        output.say(f"wrote {source.relative_to(project.root).as_posix()}", error=options.json)
-    elif location or pools:
+        output.say(f"wrote {place}", error=options.json)
+    elif (location or pools) and source.read_text(encoding="utf-8", errors="replace") != text:
         raise InputError(
             Problem(
                 "is there already, and says where the cluster is and what it offers",
-                where=source.relative_to(project.root).as_posix(),
+                where=place,
                 hint="edit it, and leave --location and --pool out",
             )
         )
@@ -75,10 +85,24 @@ def credentials(project: Project, name: str, *, json_: bool) -> int:
 
 def source_of(project: Project, name: str) -> Path:
     """Where a cluster's file is. Raises InputError for a name that no stack can have."""
-    if name != names.stack_name(name):
-        hint = f"lower-case letters, digits and hyphens, such as {names.stack_name(name)!r}"
+    if hint := names.not_a_stack_name(name):
         raise InputError(Problem(f"{name!r} cannot be the name of a cluster's stack", hint=hint))
     return project.root / FOLDER / f"{name}.cluster.yaml"
+
+
+def _refuse_wrong(project: Project, text: str, place: str, name: str, pools: Sequence[str]) -> None:
+    """Raise InputError for what would not compile, in the words of the command line. text: that the file would hold."""
+    try:
+        planner.plan(frontend.build(document.parse(text, place), name), compiler.compiled_stacks(project.root))
+    except InputError as error:
+        raise InputError(*(_of_option(problem, place, pools) for problem in error.problems)) from None
+
+
+def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:
+    found = re.fullmatch(rf"{re.escape(place)}:\d+ pools\[(\d+)\](?:\.\w+)?(.*)", problem.where)
+    if found is None:
+        return problem
+    return replace(problem, where=" ".join(["--pool", pools[int(found[1])], found[2].lstrip(".")]).rstrip())
 
 
 def _content(name: str, location: str | None, pools: Sequence[str]) -> dict[str, Any]:

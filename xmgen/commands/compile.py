@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import arguments, lock, stack
+from xmgen import arguments, lock, recompile, stack
 from xmgen.commands import output, target
 from xmgen.engine import trials
 from xmgen.errors import Problem, XmgenError
@@ -21,9 +21,17 @@ _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 
 
 def compile_(
-    project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool, cluster: str | None = None
+    project: Project,
+    source: Path,
+    *,
+    name: str | None,
+    flags: Sequence[str],
+    json: bool,
+    cluster: str | None = None,
+    replace: bool = False,
 ) -> None:
-    plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster))
+    """replace: whether the stack may be that of another source."""
+    plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster), replace=replace)
     folder = f"stacks/{plan.experiment.stack}"
     if json:
         output.print_json(
@@ -47,7 +55,9 @@ def check(project: Project, names: Sequence[str], *, json: bool) -> int:
     """Whether the stacks are what their sources compile to. Returns the exit code."""
     results: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    for name in [target.of_folder(project, name) for name in names] or project.stacks():
+    wanted = [target.of_folder(project, name) for name in names]
+    target.refuse_unknown(project, wanted)
+    for name in wanted or project.stacks():
         try:
             difference = _difference(project, name)
         except XmgenError as error:
@@ -62,6 +72,8 @@ def check(project: Project, names: Sequence[str], *, json: bool) -> int:
             _print_diff(result.get("diff", ""))
         for result in results:
             state = "up to date" if result["current"] else "cannot be compiled" if "problems" in result else "stale"
+            if state == "stale":
+                state = f"stale; `{recompile.of_stack(project.root, result['stack'])}` compiles it again"
             output.say(f"{result['stack']}: {state}", error=not result["current"])
         if not results:
             output.say("no stack is compiled", error=True)

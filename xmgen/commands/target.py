@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from xmgen import compiler, lock, names, planner
+from xmgen import compiler, lock, names, planner, recompile
 from xmgen import stack as stacks
 from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
@@ -13,32 +13,21 @@ from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
 from xmgen.project import STACKS, Project
 
-GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
-"""File names that say nothing of the experiment; its folder's name does."""
-
 SUFFIXES = (".py", ".yaml", ".yml")
 
 
 def default_stack(project: Project, source: Path) -> str:
     """`examples/quickstart/launcher.py` -> `quickstart`, `sweeps/resnet.yaml` -> `resnet`."""
-    # The project's own folder is called as its user likes, so it names nothing.
-    if source.stem in GENERIC_STEMS and source.resolve().parent != project.root:
-        return names.stack_name(source.resolve().parent.name)
-    return names.stack_name(source.stem.removesuffix(".cluster"))
+    folder = source.resolve().parent
+    return names.stack_of_source(source.name, "" if folder == project.root else folder.name)
 
 
 def stack_of(project: Project, source: Path, stack: str | None) -> str:
     """The stack that a source is compiled to. stack: the user's choice. Raises InputError when it is no such name."""
     if stack is None:
         return default_stack(project, source)
-    if stack != names.stack_name(stack):
-        raise InputError(
-            Problem(
-                f"{stack!r} cannot be the name of a stack",
-                where="--stack",
-                hint=f"lower-case letters, digits and hyphens, such as {names.stack_name(stack)!r}",
-            )
-        )
+    if hint := names.not_a_stack_name(stack):
+        raise InputError(Problem(f"{stack!r} cannot be the name of a stack", where="--stack", hint=hint))
     return stack
 
 
@@ -57,24 +46,31 @@ def compiled(
 
 
 def write(
-    project: Project, source: Path, stack: str | None, flags: Sequence[str], cluster: ClusterChoice | None = None
+    project: Project,
+    source: Path,
+    stack: str | None,
+    flags: Sequence[str],
+    cluster: ClusterChoice | None = None,
+    *,
+    replace: bool = False,
 ) -> tuple[Plan, bool]:
     """Compile a source into its stack's folder. Returns the plan, and whether the folder changed.
 
     cluster: what the command line chose; else what it chose when this source was last compiled into this stack.
+    replace: whether the stack may be that of another source, which is there still.
     """
     name = stack_of(project, source, stack)
     earlier = recorded(project, name)
     same = earlier is not None and (project.root / earlier.source).resolve() == source.resolve()
     before = chosen(earlier) if earlier is not None and same else None
     plan, files = compiled(project, source, name, flags, cluster or before)
-    if earlier is not None and not same and stack is None and (project.root / earlier.source).is_file():
-        # Two files of one name: the trials of the one would replace those of the other.
+    if earlier is not None and not same and not replace and (project.root / earlier.source).exists():
+        command = recompile.of_source(str(source), name, flags, "--replace")
         raise InputError(
             Problem(
-                f"the stack {name!r} is that of {earlier.source}",
+                f"the stack {name!r} is that of {earlier.source}, all of which the next `up` would remove",
                 where=str(source),
-                hint=f"name another with --stack, or say `--stack {name}` to replace it",
+                hint=f"name another with --stack, or give this one to {source} with `{command}`",
             )
         )
     return plan, stacks.write(project.root, name, files)
@@ -114,8 +110,7 @@ def cluster_choice(text: str | None) -> ClusterChoice | None:
 def existing(project: Project, stack: str) -> Plan:
     """The plan of a compiled stack, by its name or folder. Raises InputError when there is none."""
     stack = of_folder(project, stack)
-    if stack not in project.stacks():
-        raise InputError(_unknown(project, stack))
+    refuse_unknown(project, [stack])
     return planner.plan(lock.read(project.lock(stack), stack), compiler.compiled_stacks(project.root))
 
 
@@ -159,9 +154,16 @@ def _is_source(target: str) -> bool:
     return target.endswith(SUFFIXES) or "/" in target
 
 
-def _unknown(project: Project, stack: str) -> Problem:
+def refuse_unknown(project: Project, stacks: Sequence[str]) -> None:
+    """Raise InputError for those that are not compiled."""
     known = project.stacks()
-    return Problem(
-        f"no stack {stack!r} is compiled",
-        hint=did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one",
-    )
+    problems = [
+        Problem(
+            f"no stack {stack!r} is compiled",
+            hint=did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one",
+        )
+        for stack in stacks
+        if stack not in known
+    ]
+    if problems:
+        raise InputError(*problems)

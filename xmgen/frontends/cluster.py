@@ -47,7 +47,11 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
     name = source.relative_to(root).as_posix()
     if flags:
         raise InputError(Problem(f"a cluster takes no flags: {' '.join(flags)}", name))
-    read = document.read(source, name)
+    return build(document.read(source, name), stack)
+
+
+def build(read: document.Document, stack: str) -> Experiment:
+    """The cluster that a document says, which need not be a file yet. Raises InputError with all that is wrong."""
     try:
         spec = Cluster.model_validate(read.value)
     except ValidationError as failure:
@@ -55,7 +59,7 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
     return Experiment(
         title=spec.title,
         stack=stack,
-        source=name,
+        source=read.name,
         experiment_id=names.experiment_id(stack),
         executables=(),
         units=(),

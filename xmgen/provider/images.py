@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import json
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,6 @@ from typing import Any, Protocol
 
 from xmgen import sources
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.project import LOCK_FILE, STACKS
 from xmgen.provider import daemon
 from xmgen.provider.unit import Packaged
 
@@ -55,7 +53,7 @@ def check_code(root: Path, packaged: Packaged, stack: str) -> None:
             Problem(
                 f"code of {packaged.name} changed after the compile",
                 where=packaged.directory,
-                hint=f"run `xmgen compile {_source(root, stack)}` again",
+                hint=f"run `{_command(root, stack)}` again",
             )
         )
 
@@ -91,12 +89,11 @@ def find(image: str) -> str | None:
         return None
 
 
-def _source(root: Path, stack: str) -> str:
-    """What the stack was compiled from, as its lock file says."""
-    try:
-        return str(json.loads((root / STACKS / stack / LOCK_FILE).read_text(encoding="utf-8"))["source"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "<source>"
+def _command(root: Path, stack: str) -> str:
+    """What compiles the stack again. Imported here: who has not changed the code never needs it."""
+    from xmgen import recompile
+
+    return recompile.of_stack(root, stack)
 
 
 def _ensure(root: Path, packaged: Packaged, stack: str, log: Log) -> None:

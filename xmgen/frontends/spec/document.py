@@ -78,6 +78,11 @@ def read(path: Path, name: str) -> Document:
         raise InputError(Problem(f"is not UTF-8 text (byte {error.start + 1})", where=name)) from None
     except OSError as error:
         raise InputError(Problem(f"cannot be read: {error.strerror}", where=name)) from None
+    return parse(text, name)
+
+
+def parse(text: str, name: str) -> Document:
+    """The document of a text. name: of the file that it is in, or is to be. Raises InputError as `read` does."""
     try:
         root = _compose(text, name)
         converter = _Converter(name)

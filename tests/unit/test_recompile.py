@@ -1,0 +1,44 @@
+"""The command that compiles a stack again is the one that compiled it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests import builders
+from xmgen import recompile
+
+
+@pytest.mark.parametrize(
+    ("source", "stack", "flags", "command"),
+    [
+        ("sweeps/resnet.py", "resnet", (), "xmgen compile sweeps/resnet.py"),
+        ("sweeps/resnet.py", "second", (), "xmgen compile sweeps/resnet.py --stack second"),
+        ("mnist/launcher.py", "mnist", ("--lr=1 2",), "xmgen compile mnist/launcher.py -- '--lr=1 2'"),
+        ("a b/main.py", "x", ("-v",), "xmgen compile 'a b/main.py' --stack x -- -v"),
+        # The project's own folder names nothing.
+        ("experiment.yaml", "experiment", (), "xmgen compile experiment.yaml"),
+        ("clusters/team.cluster.yaml", "team", (), "xmgen compile clusters/team.cluster.yaml"),
+        ("cal", "cal-local", ("run", "--nogpu", "t.py"), "cd cal && xmgen caliban run --nogpu t.py"),
+        ("cal", "other", ("run", "t.py"), "cd cal && xmgen caliban --stack other run t.py"),
+        ("cal", "team", ("cluster", "create", "--cluster_name", "team", "--zone", "us-central1-a"), None),
+        # What no Caliban takes any more: the stack is named.
+        ("cal", "cal-local", ("fly",), "cd cal && xmgen caliban --stack cal-local fly"),
+    ],
+)
+def test_command(tmp_path: Path, source: str, stack: str, flags: tuple[str, ...], command: str | None) -> None:
+    experiment = replace(builders.experiment(builders.job(), stack=stack), source=source, flags=flags)
+    expected = command or f"cd cal && xmgen caliban {' '.join(flags)}"
+    assert recompile.of_experiment(tmp_path, experiment) == expected
+
+
+def test_in_a_project_that_is_a_caliban_project_nobody_changes_the_folder(tmp_path: Path) -> None:
+    root = tmp_path / "cal"
+    experiment = replace(builders.experiment(builders.job(), stack="cal-vertex"), source=".", flags=("cloud", "t.py"))
+    assert recompile.of_experiment(root, experiment) == "xmgen caliban cloud t.py"
+
+
+def test_without_a_lock_file_the_stack_is_named(tmp_path: Path) -> None:
+    assert recompile.of_stack(tmp_path, "dev") == "xmgen compile SOURCE --stack dev"
