@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +13,13 @@ import pytest
 from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, status, xmgen
 from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.test_misfits import T4, tamper
 from xmgen.engine.pods import job_end
 from xmgen.executors.kubernetes import job_name
 from xmgen.experiment import Kubernetes
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.rehearsal.home import AUTH_PLUGIN
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
@@ -61,9 +64,10 @@ def pods_of(rehearsal: Rehearsal, plan: Plan, position: int) -> list[dict[str, A
     return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["status"]["phase"] != "Failed"))
 
 
-def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project) -> None:
-    plan = compiled(scratch, "told", T4, T4, RETRIED, T4, T4, T4)
-    fails, kills, again, evicted, hangs, waits = names(plan)
+def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project, tmp_path: Path) -> None:
+    plan = compiled(scratch, "told", T4, T4, RETRIED, T4, T4, T4, T4)
+    tamper(scratch, plan, {"6": {"nodeSelector": {"xmgen/nodes": "others"}}})
+    fails, kills, again, evicted, hangs, usual, waits = names(plan)
     told.director.tell(
         [
             Rule(unit=fails, outcome="fail", exit_code=3, log=[*STEPS, "loss: nan"]),
@@ -74,7 +78,7 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project) -> None:
         ]
     )
     assert told.up(plan, Report(stack="told"))["create"] > len(plan.units)
-    expected = ["failed", "failed", "finished", "finished", None, "finished"]
+    expected = ["failed", "failed", "finished", "finished", None, "finished", None]
     assert told.observer.wait(lambda: ends(told, plan) == expected, SECONDS), ends(told, plan)
 
     units = status(told, "told")
@@ -84,14 +88,25 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project) -> None:
         again: ("finished", 0),
         evicted: ("finished", 0),
         hangs: ("running", None),
-        waits: ("finished", 0),
+        usual: ("finished", 0),
+        waits: ("waiting", None),
     }
+    assert "didn't match Pod's node affinity/selector" in units[waits]["reasons"][0]
     (pod,) = [each["metadata"]["name"] for each in pods_of(told, plan, 0)]
     assert units[fails]["logCommand"] == f"kubectl logs --namespace told {pod} --container train"
     assert units[fails]["reasons"] == [
         "\n    ".join([f"pod {pod} exited with code 3", *STEPS[-9:], "loss: nan"]),
     ]
     assert units[kills]["reasons"][0].startswith(f"pod {pods_of(told, plan, 1)[0]['metadata']['name']} was killed: out")
+
+    # Without credentials there is what Pulumi knows, and why there is no more.
+    plugin = tmp_path / AUTH_PLUGIN
+    plugin.write_text("#!/bin/sh\necho no account is active >&2; exit 1\n")
+    plugin.chmod(0o755)
+    done = xmgen(told, "status", "told", code=1, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert f"{fails}  " in done.stdout
+    assert "As of the last `up`" in done.stdout
+    assert f"error: {AUTH_PLUGIN} gives no credentials: no account is active" in done.stderr
 
     # An eviction is no failure: the same Job makes another pod, on another node, without a retry.
     (job,) = told.cluster.api().items(
@@ -103,7 +118,8 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project) -> None:
     assert first["status"]["message"] == "Pod was terminated in response to imminent node shutdown."
 
     report = told.run(plan)
-    assert report.fits, markdown(report)
+    assert ([each.job for each in report.misfits], report.failures) == ([job_name(plan.units[6].manifests[0])], [])
+    assert (report.second_up, report.left) == ({}, []), markdown(report)
     assert {(each.job, each.why.split(" ", 2)[2], each.log[-1:]) for each in report.failed} == {
         (job_name(plan.units[0].manifests[0]), "exited with code 3", ("loss: nan",)),
         (

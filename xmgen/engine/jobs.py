@@ -185,25 +185,29 @@ def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[O
     """Why a Job failed. of_job: its pods. Raises OperationError when the cluster does not answer."""
     pod = pods.cause(of_job)
     if pod is None:
-        return Failed(f"{job['metadata']['name']}: {pods.job_failure(job)}; its pods are gone")
+        name = str(job["metadata"]["name"])
+        return Failed(f"{name}: {pods.job_failure(job)}; its pods are gone", command=_logged(namespace, name))
     name, container = str(pod["metadata"]["name"]), pods.container(pod)
-    command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
-    return Failed(
-        f"pod {name} {pods.how_it_failed(pod)}",
-        tuple(_last_lines(cluster, namespace, name, container)),
-        pods.exit_code(pod),
-        shlex.join(command),
-    )
-
-
-def _last_lines(cluster: Connection, namespace: str, pod: str, container: str) -> list[str]:
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+    why, code = f"pod {name} {pods.how_it_failed(pod)}", pods.exit_code(pod)
     try:
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/log"
         text = cluster.text(path, container=container, tailLines=str(LAST_LINES))
     except Refused as refused:
         # Its node is gone, with all that was on it.
-        return [f"(its log is not to be had from the cluster: {refused}; Cloud Logging keeps it)"]
-    return [line[:LONGEST_LINE] for line in text.splitlines()[-LAST_LINES:]]
+        why += f"; the cluster has its log no more: {refused}"
+        return Failed(why, exit_code=code, command=_logged(namespace, name))
+    lines = tuple(line[:LONGEST_LINE] for line in text.splitlines()[-LAST_LINES:])
+    command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
+    return Failed(why, lines, code, shlex.join(command))
+
+
+def _logged(namespace: str, pod: str) -> str:
+    """Prints what Cloud Logging has kept of a pod, or of pods whose names contain this."""
+    names = f'resource.labels.namespace_name="{namespace}" AND resource.labels.pod_name:"{pod}"'
+    query = f'resource.type="k8s_container" AND {names}'
+    # Without a freshness it looks at one day alone.
+    options = ["--order=asc", "--freshness=30d", "--format=value(textPayload)"]
+    return shlex.join(["gcloud", "logging", "read", query, *options])
 
 
 def _seconds(job: Object) -> float | None:
