@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.engine.harness import STACK, Outcome, Project
+from tests.on_gke import experiment
+from xmgen import lock
+from xmgen.experiment import ClusterChoice
+from xmgen.project import LOCK_FILE
 
 pytestmark = pytest.mark.engine
 
@@ -74,11 +79,34 @@ def test_a_stack_that_is_not_there(project: Project, command: str) -> None:
     assert (done.code, "the backend has no stack 'lab'" in done.output) == (2, True), done.output
 
 
-def test_delete_removes_all_that_the_stack_created(cluster: Project) -> None:
-    digest = cluster.code("trial", "#!/bin/sh\n")
-    cluster.program(
+def resource(project: Project) -> None:
+    """A program that declares one."""
+    digest = project.code("trial", "#!/bin/sh\n")
+    project.program(
         f"Executable('e', directory='code/trial', digest={digest!r}, command=['./trial'], working_directory='code')"
     )
+
+
+def test_delete_waits_for_the_stacks_on_the_cluster(cluster: Project) -> None:
+    resource(cluster)
+    assert cluster.up().ok
+    guest = experiment(stack="guest", cluster=ClusterChoice(kind="stack", name=STACK))
+    programs.write(cluster.root / "stacks" / "guest", {LOCK_FILE: lock.dumps(guest)})
+    settings = cluster.root / "stacks" / f"Pulumi.{STACK}.yaml"
+    assert cluster.pulumi("stack", "init", "guest").ok
+    (cluster.root / "stacks" / "Pulumi.guest.yaml").write_text(settings.read_text())
+    assert cluster.pulumi("up", "--yes", "--skip-preview", "--stack", "guest").ok
+    refused = xmgen(cluster, "cluster", "delete", STACK, "--yes")
+    assert (refused.code, list(cluster.state())) == (2, ["e"]), refused.output
+    assert f"guest run on the cluster '{STACK}'" in refused.output
+    assert "`xmgen destroy guest`" in refused.output
+    assert cluster.pulumi("destroy", "--yes", "--skip-preview", "--stack", "guest").ok
+    assert xmgen(cluster, "cluster", "delete", STACK, "--yes").code == 0
+    assert cluster.state() == {}
+
+
+def test_delete_removes_all_that_the_stack_created(cluster: Project) -> None:
+    resource(cluster)
     assert cluster.up().ok
     assert list(cluster.state()) == ["e"]
     done = xmgen(cluster, "cluster", "delete", STACK, "--yes")

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from xmgen import compiler, names, planner
-from xmgen.commands import operate, output, target
+from xmgen import compiler, configuration, names, planner, program
+from xmgen.commands import operate, output, settings, target
 from xmgen.engine import session
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.frontends import cluster as frontend
@@ -35,8 +35,8 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
     place = source.relative_to(project.root).as_posix()
     text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
     if not source.exists():
-        _refuse_wrong(project, text, place, name, pools)
         options.arguments()
+        _refuse_wrong(project, text, place, name, pools, options)
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
         output.say(f"wrote {place}", error=options.json)
@@ -52,12 +52,32 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
 
 
 def delete(project: Project, name: str, *, options: operate.Options) -> int:
-    """Destroys the stack, unless it is that of an experiment: a name mistaken here would cost its results."""
+    """Destroys the stack, unless it is that of an experiment: a name mistaken here would cost its results. Nor while
+    others are up on the cluster: what they have there could not be removed any more.
+    """
     compiled = target.recorded(project, name)
     if compiled is not None and compiled.pools is None:
         hint = f"`xmgen destroy {name}` removes it"
         raise InputError(Problem(f"the stack {name!r} is an experiment's, not a cluster's", hint=hint))
+    if guests := [stack for stack in _users(project, name) if _is_up(project, stack)]:
+        commands = ", ".join(f"`xmgen destroy {stack}`" for stack in guests)
+        raise InputError(Problem(f"{', '.join(guests)} run on the cluster {name!r}", hint=f"before: {commands}"))
     return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=options)
+
+
+def _users(project: Project, name: str) -> list[str]:
+    """The project's stacks that use the cluster of this one."""
+    choices = {stack: compiled.cluster for stack in project.stacks() if (compiled := target.recorded(project, stack))}
+    return [stack for stack, choice in choices.items() if choice and (choice.kind, choice.name) == ("stack", name)]
+
+
+def _is_up(project: Project, stack: str) -> bool:
+    """Whether the backend has anything of a stack."""
+    work = session.begin(project, stack)
+    if not work.exists():
+        return False
+    resources: list[dict[str, Any]] = json.loads(work.export())["deployment"].get("resources") or []
+    return any(resource["type"] != "pulumi:pulumi:Stack" for resource in resources)
 
 
 def credentials(project: Project, name: str, *, json_: bool) -> int:
@@ -90,12 +110,16 @@ def source_of(project: Project, name: str) -> Path:
     return project.root / FOLDER / f"{name}.cluster.yaml"
 
 
-def _refuse_wrong(project: Project, text: str, place: str, name: str, pools: Sequence[str]) -> None:
-    """Raise InputError for what would not compile, in the words of the command line. text: that the file would hold."""
+def _refuse_wrong(
+    project: Project, text: str, place: str, name: str, pools: Sequence[str], options: operate.Options
+) -> None:
+    """Raise InputError for what would not compile or run, in the words of the command line. text: of the file to be."""
     try:
-        planner.plan(frontend.build(document.parse(text, place), name), compiler.compiled_stacks(project.root))
+        plan = planner.plan(frontend.build(document.parse(text, place), name), compiler.compiled_stacks(project.root))
     except InputError as error:
         raise InputError(*(_of_option(problem, place, pools) for problem in error.problems)) from None
+    read = configuration.of_files(program.render(plan))
+    settings.refuse_wrong(project, name, read, options.settings, options.secrets)
 
 
 def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:
