@@ -76,10 +76,19 @@ settings_option = click.option(
 )
 
 
+secrets_option = click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="KEY",
+    help="A secret of the stack, asked for or read from standard input; kept encrypted.",
+)
+
+
 def setting_options(command: Command) -> Command:
     """Options that become configuration of the stack, which Pulumi keeps in its settings."""
     runner = click.option("--runner", type=click.Choice(["process", "container", "auto"]), help="Where local jobs run.")
-    return runner(settings_option(command))
+    return runner(settings_option(secrets_option(command)))
 
 
 parallel_option = click.option("--parallel", type=click.IntRange(min=1), help="Resources that are worked on at a time.")

@@ -35,7 +35,7 @@ def parsed(*arguments: str, code: int = 0) -> Any:
 
 
 def test_compile_writes_a_stack_and_a_second_time_changes_nothing(project: Path) -> None:
-    expected = {"stack": "first", "folder": "stacks/first", "changed": True, "units": 6, "notes": []}
+    expected = {"stack": "first", "folder": "stacks/first", "changed": True, "units": 6, "notes": [], "missing": []}
     assert parsed("compile", SOURCE) == expected
     assert parsed("compile", SOURCE) == {**expected, "changed": False}
     assert run("compile", SOURCE).stdout.startswith("stacks/first: 6 work units, unchanged\n")
@@ -186,7 +186,7 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["up", "first", "--", "--flag=1"], "only a source takes --stack or flags"),
         (["up", "first", "--set", "cpus"], "'cpus' is no setting"),
         (["preview", "first", "--set", "=1"], "'=1' is no setting"),
-        (["up", "first", "--set", "cpus=1"], "--set: 'cpus' is a setting of xmgen's\n  write xmgen:cpus=1"),
+        (["up", "first", "--set", "cpus=1"], "--set: 'cpus' is a setting of xmgen's\n  write xmgen:cpus=…"),
         (["up", "first", "--set", "xmgen:cpus=many"], "--set: xmgen:cpus must be a number above 0, not 'many'"),
         (["preview", "first", "--set", "xmgen:cpu=1"], "--set: xmgen has no setting 'cpu'\n  did you mean 'cpus'?"),
     ],

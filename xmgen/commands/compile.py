@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import arguments, lock, recompile, stack
-from xmgen.commands import output, target
+from xmgen import arguments, configuration, lock, recompile, stack
+from xmgen.commands import output, settings, target
+from xmgen.configuration import Setting
 from xmgen.engine import trials
 from xmgen.errors import Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
@@ -33,6 +34,9 @@ def compile_(
     """replace: whether the stack may be that of another source."""
     plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster), replace=replace)
     folder = f"stacks/{plan.experiment.stack}"
+    lacking = configuration.missing(
+        project, plan.experiment.stack, configuration.of_stack(project, plan.experiment.stack)
+    )
     if json:
         output.print_json(
             {
@@ -41,6 +45,7 @@ def compile_(
                 "changed": changed,
                 "units": len(plan.units),
                 "notes": list(plan.notes),
+                "missing": [{"name": each.name, "secret": each.secret} for each in lacking],
             }
         )
         return
@@ -48,7 +53,9 @@ def compile_(
     output.say(f"{folder}: {units}, {'written' if changed else 'unchanged'}")
     for note in plan.notes:
         output.say(f"  {note}")
-    output.say(f"Next: `xmgen inspect {plan.experiment.stack}` shows it, `xmgen up {plan.experiment.stack}` runs it.")
+    name = plan.experiment.stack
+    options = settings.options(lacking)
+    output.say(f"Next: `xmgen inspect {name}` shows it, `xmgen up {' '.join([name, options]).rstrip()}` runs it.")
 
 
 def check(project: Project, names: Sequence[str], *, json: bool) -> int:
@@ -106,8 +113,9 @@ def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[
 
 def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None:
     plan = target.existing(project, name)
+    read = configuration.of_stack(project, plan.experiment.stack)
     if json:
-        output.print_json(_plan_json(plan))
+        output.print_json(_plan_json(plan, read))
         return
     if manifests:
         _print_manifests(project, plan.experiment.stack)
@@ -117,6 +125,8 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
     output.say(f"compiled from {' '.join([experiment.source, *experiment.flags])}")
     for note in plan.notes:
         output.say(note)
+    if lacking := configuration.missing(project, plan.experiment.stack, read):
+        output.say(f"to be set before `up`: {settings.listed(lacking)}")
     on_cloud = plan.cluster is not None or plan.vertex is not None
     which = "; network, accounts, rights and storage are in the program" if on_cloud else ""
     output.say(f"\nResources, in the order in which Pulumi creates them{which}", style="bold")
@@ -201,7 +211,7 @@ def _job_names(plan: Plan, position: int) -> list[str]:
     return [job.name for job in plan.experiment.units[plan.units[position].position].jobs]
 
 
-def _plan_json(plan: Plan) -> dict[str, Any]:
+def _plan_json(plan: Plan, read: Sequence[Setting]) -> dict[str, Any]:
     experiment = plan.experiment
     return {
         "stack": experiment.stack,
@@ -209,6 +219,7 @@ def _plan_json(plan: Plan) -> dict[str, Any]:
         "source": experiment.source,
         "flags": list(experiment.flags),
         "notes": list(plan.notes),
+        "configuration": [{"name": each.name, "secret": each.secret, "needed": each.needed} for each in read],
         "resources": [
             {
                 "step": resource.step,

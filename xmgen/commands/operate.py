@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
+from xmgen import configuration
 from xmgen.commands import bucket, on_cluster, output, target
+from xmgen.commands import settings as configured
 from xmgen.commands.progress import display, result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import events, session, stalls, trials
@@ -20,10 +22,8 @@ from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
 from xmgen.engine.trials import Trial
 from xmgen.errors import InputError, OperationError, Problem
+from xmgen.plan import Plan
 from xmgen.project import Project
-
-if TYPE_CHECKING:
-    from xmgen.provider.wire import Properties
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -33,7 +33,9 @@ Outcome = Literal["succeeded", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """settings: configuration of the stack, `key=value`. keep_outputs: None where the user did not say."""
+    """settings: configuration of the stack, `key=value`. secrets: names of those whose values are to be asked for.
+    keep_outputs: None where the user did not say.
+    """
 
     yes: bool = False
     json: bool = False
@@ -42,6 +44,7 @@ class Options:
     keep_outputs: bool | None = None
     parallel: int | None = None
     settings: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
         """These options as arguments of Pulumi's."""
@@ -50,8 +53,7 @@ class Options:
             settings.append(f"xmgen:runner={self.runner}")
         if self.keep_outputs is not None:
             settings.append(f"xmgen:keepOutputs={str(self.keep_outputs).lower()}")
-        if settings:
-            _refuse_malformed(settings)
+        configured.refuse_malformed(settings, self.secrets)
         arguments = [argument for setting in settings for argument in ("--config", setting)]
         return arguments if self.parallel is None else [*arguments, "--parallel", str(self.parallel)]
 
@@ -60,12 +62,11 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     plan = target.plan_of(project, name, stack, flags)
     stack = plan.experiment.stack
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
-    bucket.refuse_undecided(project, plan, options.settings)
-    work = session.begin(project, stack)
+    work = _begun(project, plan, options)
     count = len(plan.units)
     if not _confirmed(f"Run {count} work unit{'' if count == 1 else 's'} of {stack}?", options):
         return 1
-    work.create_stack()
+    _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     _say(options, *work.recover())
     room: on_cluster.Room | None = None
@@ -93,9 +94,8 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     plan = target.plan_of(project, name, stack, flags)
     stack = plan.experiment.stack
     arguments = ["preview", "--stack", stack, *options.arguments()]
-    bucket.refuse_undecided(project, plan, options.settings)
-    work = session.begin(project, stack)
-    work.create_stack()
+    work = _begun(project, plan, options)
+    _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     outcome = _operate(work, arguments, progress, options)
     if options.json:
@@ -154,6 +154,26 @@ def destroy(
         case "interrupted":
             output.say(f"Interrupted; `xmgen destroy {stack}` goes on from here.")
     return _exit_code(outcome)
+
+
+def _begun(project: Project, plan: Plan, options: Options) -> Session:
+    """A session on a compiled stack; raises InputError where its configuration would not do."""
+    stack = plan.experiment.stack
+    read = configuration.of_stack(project, stack)
+    configured.refuse_wrong(project, stack, read, options.settings, options.secrets)
+    bucket.refuse_undecided(project, plan, options.settings)
+    work = session.begin(project, stack)
+    if options.secrets:
+        configured.refuse_unprotected(work)
+    return work
+
+
+def _create(work: Session, options: Options) -> None:
+    """Create the stack unless it is there, and keep the secrets that the user gives."""
+    secrets = configured.ask(options.secrets)
+    work.create_stack()
+    for said in configured.keep(work, secrets):
+        _say(options, said)
 
 
 def _operate(
@@ -266,25 +286,6 @@ def _confirmed(question: str, options: Options) -> bool:
     if options.yes or not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):  # pyright: ignore[reportUnnecessaryComparison]
         return True
     return click.confirm(question, err=True)
-
-
-def _refuse_malformed(settings: Sequence[str]) -> None:
-    """Before Pulumi keeps them: with a wrong one in the stack's settings every later operation would fail, too."""
-    from xmgen.provider import settings as provider
-
-    problems: list[Problem] = []
-    values: Properties = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not key or not equals:
-            problems.append(Problem(f"{setting!r} is no setting", hint="write key=value, such as xmgen:cpus=4"))
-        elif key in provider.KEYS:
-            problems.append(Problem(f"{key!r} is a setting of xmgen's", hint=f"write xmgen:{setting}"))
-        elif key.startswith("xmgen:"):
-            values[key.removeprefix("xmgen:")] = value
-    problems += provider.read(values)[1].values()
-    if problems:
-        raise InputError(*(replace(problem, where="--set") for problem in problems))
 
 
 def _say(options: Options, *lines: str) -> None:

@@ -76,8 +76,8 @@ def overrides(project: Project, stack: str, backend: Backend, environment: Mappi
             Problem(
                 "the stack's settings hold secrets, and an empty passphrase would not protect them",
                 where=str(project.settings(stack).relative_to(project.root)),
-                hint="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE; for a stack that was made with an "
-                f"empty passphrase, `pulumi stack change-secrets-provider passphrase --stack {stack}` sets one",
+                hint="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE; where the passphrase was empty, "
+                f"`xmgen up {stack} --secret KEY` with the new one encrypts all secrets anew",
             )
         )
     # Without secrets there is nothing to protect, and Pulumi refuses to go on without a passphrase.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from xmgen import configuration
 from xmgen.engine import backend
 from xmgen.plan import Plan
-from xmgen.project import PULUMI_FILE, Project
+from xmgen.project import Project
 
 PROJECT = "rehearsal"
 PLACEHOLDER = "rehearsal"
@@ -22,8 +21,9 @@ def write(project: Project, plan: Plan, file: Path) -> list[str]:
     stack = plan.experiment.stack
     own: dict[str, Any] = backend.read_settings(project.settings(stack)).get("config") or {}
     config = {key: value for key, value in own.items() if not backend.has_secret(value)}
-    needed = [*required(project, project.stack(stack)), *(key for key in own if key not in config)]
-    there = config.keys() | _defaulted(project)
+    program = [setting.name for setting in configuration.of_stack(project, stack) if setting.needed]
+    needed = [*(_full(project, name) for name in program), *(key for key in own if key not in config)]
+    there = config.keys() | {_full(project, name) for name in configuration.defaulted(project)}
     filled = [key for key in dict.fromkeys(needed) if key not in there]
     settings = {"config": {**config, **{key: PROJECT if key == "gcp:project" else PLACEHOLDER for key in filled}}}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -35,40 +35,6 @@ def write(project: Project, plan: Plan, file: Path) -> list[str]:
     return filled
 
 
-def required(project: Project, folder: Path) -> list[str]:
-    """The configuration that a stack's program cannot do without, as far as it says so in plain words."""
-    keys: list[str] = []
-    for file in sorted(folder.glob("*.py")):
-        for node in _always(ast.parse(file.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(value=of, attr="require" | "require_secret" | "require_bool"),
-                    args=[ast.Constant(value=str(key))],
-                ):
-                    keys.append(f"{_namespace(of, project.name)}:{key}")
-                case _:
-                    pass
-    return list(dict.fromkeys(keys))
-
-
-def _always(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs whatever the configuration says: of a condition, only its test."""
-    yield node
-    inside = [node.test] if isinstance(node, ast.If | ast.IfExp) else ast.iter_child_nodes(node)
-    for each in inside:
-        yield from _always(each)
-
-
-def _namespace(of: ast.expr, project: str) -> str:
-    """`pulumi.Config("gcp")` is the provider's; everything else the project's own."""
-    match of:
-        case ast.Call(args=[ast.Constant(value=str(namespace))]):
-            return namespace
-        case _:
-            return project
-
-
-def _defaulted(project: Project) -> frozenset[str]:
-    """What the project's own Pulumi.yaml has a default for."""
-    declared: dict[str, Any] = backend.read_settings(project.root / PULUMI_FILE).get("config") or {}
-    return frozenset(f"{project.name}:{key}" for key in declared)
+def _full(project: Project, name: str) -> str:
+    """With its namespace, as Pulumi writes it."""
+    return name if ":" in name else f"{project.name}:{name}"

@@ -1,0 +1,144 @@
+"""The configuration that a stack's program reads, from the program itself, and what of it has to be set."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from xmgen.project import PULUMI_FILE, Project
+
+DEFAULTED = frozenset(
+    {
+        "authorizedNetworks",
+        "createGcrRepository",
+        "deleteOutputs",
+        "location",
+        "network",
+        "owner",
+        "podsRange",
+        "servicesRange",
+        "subnetwork",
+        "systemMachineType",
+    }
+)
+"""What the Pulumi.yaml of a new project has a default for."""
+
+_METHODS = {
+    f"{verb}{secret}{kind}": (verb == "require", bool(secret))
+    for verb in ("require", "get")
+    for secret in ("", "_secret")
+    for kind in ("", "_bool", "_int", "_float", "_object")
+}
+"""Of `pulumi.Config`: whether the program cannot do without the value, and whether it is a secret."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """name: as `--set` takes it, of the project's own without a namespace. needed: whether nothing runs without it."""
+
+    name: str
+    secret: bool = False
+    needed: bool = False
+
+
+def read_by(texts: Iterable[str]) -> tuple[Setting, ...]:
+    """What a stack's modules read, as far as they say so in plain words, by name."""
+    found: dict[str, Setting] = {}
+    for text in texts:
+        tree = ast.parse(text)
+        always = {id(node) for node in _always(tree)}
+        for node in ast.walk(tree):
+            if setting := _setting(node, needed=id(node) in always):
+                before = found.get(setting.name, setting)
+                found[setting.name] = Setting(
+                    setting.name, secret=before.secret or setting.secret, needed=before.needed or setting.needed
+                )
+    return tuple(sorted(found.values()))
+
+
+def of_files(files: Mapping[str, str]) -> tuple[Setting, ...]:
+    """Of the files of a stack's folder: path -> text."""
+    return read_by(files[path] for path in sorted(files) if path.endswith(".py") and "/" not in path)
+
+
+def of_stack(project: Project, stack: str) -> tuple[Setting, ...]:
+    """Of a compiled stack."""
+    return read_by(file.read_text(encoding="utf-8") for file in sorted(project.stack(stack).glob("*.py")))
+
+
+def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[Setting]:
+    """What has to be set before the stack can run. Nothing where its settings import an environment of Pulumi's, in
+    which anything may be. Raises InputError when they cannot be read.
+    """
+    own = _read(project.settings(stack))
+    if own.get("environment"):
+        return []
+    kept = cast("dict[str, Any]", own.get("config") or {})
+    there = {_name(project, key) for key in kept} | defaulted(project)
+    return [setting for setting in settings if setting.needed and setting.name not in there]
+
+
+def defaulted(project: Project) -> frozenset[str]:
+    """What the project's Pulumi.yaml has a value for."""
+    return frozenset(
+        _name(project, key)
+        for key, value in declared(project).items()
+        if not isinstance(value, dict) or "default" in value or "value" in value
+    )
+
+
+def declared(project: Project) -> dict[str, Any]:
+    """The configuration that the project's Pulumi.yaml names."""
+    return cast("dict[str, Any]", _read(project.root / PULUMI_FILE).get("config") or {})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from xmgen.engine import backend
+
+    return backend.read_settings(path)
+
+
+def _name(project: Project, key: str) -> str:
+    return str(key).removeprefix(f"{project.name}:")
+
+
+def _setting(node: ast.AST, *, needed: bool) -> Setting | None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=of, attr=method), args=[ast.Constant(value=str(key)), *_]) if (
+            method in _METHODS and (namespace := _namespace(of)) is not None
+        ):
+            required, secret = _METHODS[method]
+            name = f"{namespace}:{key}" if namespace else key
+            return Setting(name, secret=secret, needed=needed and required)
+        case _:
+            return None
+
+
+def _namespace(of: ast.expr) -> str | None:
+    """Of `pulumi.Config("gcp")` `gcp`, of `config`, the project's own, empty; None of anything else."""
+    match of:
+        case ast.Name(id="config"):
+            return ""
+        case ast.Call(func=ast.Attribute(attr="Config"), args=[]):
+            return ""
+        case ast.Call(func=ast.Attribute(attr="Config"), args=[ast.Constant(value=str(namespace))]):
+            return namespace
+        case _:
+            return None
+
+
+def _always(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs whatever the configuration says: of a condition, only its test; of `a or b`, only `a`."""
+    yield node
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test):
+            inside: Iterable[ast.AST] = [test]
+        case ast.BoolOp(values=[first, *_]):
+            inside = [first]
+        case _:
+            inside = ast.iter_child_nodes(node)
+    for each in inside:
+        yield from _always(each)
