@@ -9,7 +9,7 @@ from xmgen import gke, names, vertex
 from xmgen.catalog.model import Architecture
 from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
-from xmgen.executors import images, kubernetes, kubernetes_objects, kubernetes_refusals, local
+from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
 from xmgen.experiment import Experiment, Kubernetes, Local, Vertex, WorkUnit
 from xmgen.identity import identities
@@ -37,6 +37,8 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     for planned in (code.problems, cluster, managed):
         problems += planned if isinstance(planned, list) else []
     problems += [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
+    pods = {key: each.pods for key, each in cluster.places.items()} if isinstance(cluster, gke.ClusterPlan) else {}
+    problems += addresses.problems(experiment, place, pods)
     if problems := problems or _mixed(experiment):
         raise InputError(*_in_order(experiment, problems))
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
@@ -61,6 +63,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         notes=(
             *_notes(experiment),
             *kubernetes_refusals.notes(experiment),
+            *addresses.notes(experiment),
             *(on_cluster.notes if on_cluster else ()),
             *(on_vertex.notes if on_vertex else ()),
         ),

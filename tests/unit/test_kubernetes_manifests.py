@@ -147,6 +147,18 @@ def test_replicas_are_the_pods_of_an_indexed_job() -> None:
     assert pod(found)["subdomain"] == "experiments"
     assert found["spec"]["template"]["metadata"]["labels"]["service"] == "experiments"
     assert "affinity" not in pod(found)
+    [name] = names([found])
+    assert container(found)["env"] == [
+        {"name": "XMGEN_OUTPUT_DIR", "value": "/xmgen/output"},
+        {"name": "XMGEN_COORDINATOR_ADDRESS", "value": f"{name}-0.experiments"},
+        {"name": "XMGEN_REPLICAS", "value": "3"},
+    ]
+
+
+def test_where_the_replicas_of_a_job_meet_may_be_the_users_own() -> None:
+    found = manifest(executor=kubernetes(T4, replicas=2), env={"XMGEN_COORDINATOR_ADDRESS": "elsewhere"})
+    values = {each["name"]: each["value"] for each in container(found)["env"]}
+    assert values["XMGEN_COORDINATOR_ADDRESS"] == "elsewhere"
 
 
 def test_the_hosts_of_a_tpu_slice_are_together_alone_and_know_each_other() -> None:
@@ -245,7 +257,8 @@ def test_jobs_of_a_group_find_each_other_by_xmanagers_names() -> None:
     ],
 )
 def test_xmanagers_namespace_becomes_the_stacks(text: str, expected: str) -> None:
-    assert container(manifest(text))["args"] == [expected]
+    first, *_ = manifests(experiment((job(text), job(name="a"), job(name="my_job"))))
+    assert container(first)["args"] == [expected]
 
 
 def test_a_headless_service_is_there_when_it_is_needed_and_is_not_waited_for() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import on_gke
 from tests.unit.spec_files import HEAD, load, load_units, project
 from xmgen import names, sources
 from xmgen.errors import InputError
@@ -342,3 +343,61 @@ work_units:
     )
     job = only_job(experiment)
     assert (experiment.title, job.args, job.env) == (title, (token, f"--{key}={value}"), {"A": value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "address", "worker_name"),
+    [
+        ("kubernetes", "{xid}-{unit}-{job}.experiments.default.svc.cluster.local", "worker-0"),
+        ("local", "{job}", "worker_0"),
+    ],
+)
+def test_addresses_of_the_jobs_of_a_group(tmp_path: Path, kind: str, address: str, worker_name: str) -> None:
+    experiment = load_units(
+        tmp_path,
+        f"""\
+alone:
+  job: {{executable: trainer, executor: {{kind: {kind}}}}}
+group:
+  jobs:
+    worker_0:
+      executable: trainer
+      executor: {{kind: {kind}}}
+      args: {{ps: {{address: ps-0:2222}}, all: {{address: [ps-0:2222, worker_0]}}, each: [{{address: ps-0}}, x]}}
+      env_vars: {{PS: {{address: 'ps-0:1'}}}}
+    ps-0: {{executable: trainer, executor: {{kind: {kind}}}, args: [{{address: worker_0:1}}]}}
+  sweep:
+    grid: {{worker_0: {{args: {{seed: [1, 2]}}}}}}
+""",
+    )
+
+    for unit in experiment.units[1:]:
+        worker, ps = unit.jobs
+        xid = names.experiment_id("s")
+        first, second = (address.format(xid=xid, unit=unit.id, job=job) for job in (worker_name, "ps-0"))
+        assert worker.args == (
+            f"--ps={second}:2222",
+            f"--all={second}:2222,{first}",
+            f"--each={second}",
+            "--each=x",
+            f"--seed={unit.id - 1}",
+        )
+        assert worker.env == {"PS": f"{second}:1"}
+        assert ps.args == (f"{first}:1",)
+
+
+def test_addresses_are_what_the_jobs_of_a_group_have_on_gke(tmp_path: Path) -> None:
+    experiment = load_units(
+        tmp_path,
+        """\
+group:
+  jobs:
+    Worker_0: {executable: trainer, executor: {kind: kubernetes}, args: {ps: {address: ps:2222}}}
+    ps: {executable: trainer, executor: {kind: kubernetes}, args: {worker: {address: Worker_0}}}
+""",
+    )
+    worker, ps = on_gke.manifests(experiment)
+    xid = names.experiment_id("s")
+    assert on_gke.container(worker)["args"] == [f"--ps={xid}-1-ps.experiments.s.svc.cluster.local:2222"]
+    assert on_gke.container(ps)["args"] == [f"--worker={xid}-1-worker-0.experiments.s.svc.cluster.local"]
+    assert [on_gke.pod(each)["hostname"] for each in (worker, ps)] == [f"{xid}-1-worker-0", f"{xid}-1-ps"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from typing import cast
 from xmgen import names
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
-from xmgen.executors import cloud_sql, kubernetes_security, slices
+from xmgen.executors import addresses, cloud_sql, kubernetes_security, slices
+from xmgen.executors.addresses import host_name
 from xmgen.executors.kubernetes_objects import (
     CONTROLLERS_ACCOUNT,
     JOBS_ACCOUNT,
@@ -72,7 +72,7 @@ its index and five random characters, keeps within 63."""
 class Context:
     """What the Jobs of an experiment have in common.
 
-    addresses:   the host names that jobs know each other by, see `addresses`.
+    addresses:   the host names that jobs know each other by, see `addresses.host_names`.
     controllers: names of the executables whose jobs start other jobs.
     """
 
@@ -85,7 +85,7 @@ class Context:
     def of(experiment: Experiment, controllers: Collection[str] = ()) -> Context:
         return Context(
             experiment=experiment,
-            addresses=addresses(experiment),
+            addresses=addresses.host_names(experiment),
             texts=Texts(experiment.references, experiment.experiment_id, names.namespace(experiment.stack)),
             controllers=controllers,
         )
@@ -152,7 +152,7 @@ def job_manifests(
             "labels": labels,
             "annotations": {RESOURCE_ANNOTATION: resource, **annotations},
         }
-        own = template if placement.tpu is None else _of_slice(template, placement, job_names, index)
+        own = _of_pods(template, placement, job_names, index)
         # The pods of an Indexed Job have names in DNS, by which slices find each other even if each is one pod.
         indexed = placement.pods > 1
         spec = _job_spec(own, placement.pods // separate, _retries(job), indexed=indexed)
@@ -185,24 +185,6 @@ def needs_service(manifest: Manifest) -> bool:
     """Whether a Job's pods have names in DNS."""
     spec = cast(dict[str, dict[str, Manifest]], manifest["spec"])
     return "subdomain" in spec["template"]["spec"]
-
-
-def addresses(experiment: Experiment) -> frozenset[str]:
-    """The host names of jobs that stand in some job's args or env."""
-    name = re.compile(rf"(?<![a-zA-Z0-9-]){experiment.experiment_id}-[\w-]+")
-    texts = (text for unit in experiment.units for job in unit.jobs for text in texts_of(job))
-    xid = str(experiment.experiment_id)
-    return frozenset(host_name(found) for text in texts if xid in text for found in name.findall(text))
-
-
-def texts_of(job: Job) -> list[str]:
-    """The texts of a job's args and env."""
-    return [*(arg if isinstance(arg, str) else arg.shell for arg in job.args), *job.env.values()]
-
-
-def host_name(full_job_name: str) -> str:
-    """XManager's host name of a job: its full name with hyphens, as a DNS label."""
-    return names.slug(full_job_name)
 
 
 def _executor(job: Job) -> Kubernetes:
@@ -274,19 +256,24 @@ def _template(
     return {"metadata": metadata, "spec": pod}
 
 
-def _of_slice(template: Manifest, placement: Placement, job_names: Sequence[str], index: int) -> Manifest:
-    """The template of one TPU slice's pods: together on one node pool, and with the variables of TPU workers."""
-    assert placement.tpu is not None  # noqa: S101 — called for TPUs only
+def _of_pods(template: Manifest, placement: Placement, job_names: Sequence[str], index: int) -> Manifest:
+    """The template of a Job's pods: with the variables by which they know each other, and the hosts of a TPU slice
+    together on one node pool. index: of the Job among those of several slices."""
     environment: list[Value] = []
     metadata, pod = cast(dict[str, Manifest], template["metadata"]), cast(Manifest, template["spec"])
     name = job_names[index]
-    if placement.tpu.multi_host:
+    if placement.tpu is None:
+        if placement.pods > 1:
+            environment += addresses.replica_environment(name, placement.pods)
+    elif placement.tpu.multi_host:
         labels: Manifest = {**metadata["labels"], slices.SLICE_LABEL: name}
         metadata = {**metadata, "labels": labels}
         pod = {**pod, "affinity": slices.affinity(name)}
         environment += slices.worker_environment(name, placement.tpu.hosts, SERVICE)
     if len(job_names) > 1:
         environment += slices.slice_environment(job_names[0], len(job_names), index, SERVICE)
+    if not environment:
+        return template
     [container] = cast(list[Manifest], pod["containers"])
     given = {str(variable["name"]) for variable in cast(list[Manifest], container["env"])}
     added = [variable for variable in environment if str(cast(Manifest, variable)["name"]) not in given]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from xmgen import names
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
+from xmgen.executors.addresses import texts_of
 from xmgen.experiment import Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
@@ -48,7 +49,7 @@ def notes(experiment: Experiment) -> list[str]:
     for unit in experiment.units:
         for job in unit.jobs:
             if isinstance(job.executor, Kubernetes):
-                named |= dict.fromkeys(bucket for text in kubernetes.texts_of(job) for bucket in _URL.findall(text))
+                named |= dict.fromkeys(bucket for text in texts_of(job) for bucket in _URL.findall(text))
                 mounted |= {v.bucket.partition("/")[0] for v in job.executor.volumes or () if v.bucket}
     others = [f"gs://{bucket}" for bucket in named if bucket not in mounted]
     if not others:
@@ -66,7 +67,7 @@ def is_bucket(text: str) -> bool:
 
 
 def _secrets_here(job: Job, secrets: set[str], where: str) -> Iterator[Problem]:
-    if any(secret in text for text in kubernetes.texts_of(job) for secret in secrets):
+    if any(secret in text for text in texts_of(job) for secret in secrets):
         yield Problem(
             "has a secret of the stack's configuration, which the Local executor does not hand on",
             where=where,

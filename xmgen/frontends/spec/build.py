@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -10,7 +11,7 @@ from xmgen import experiment as ir
 from xmgen import names, sources
 from xmgen.frontends.spec import model
 from xmgen.frontends.spec.sweep import Trial, blocks, expand
-from xmgen.frontends.spec.values import Arg, Item, Shell
+from xmgen.frontends.spec.values import Address, Arg, Item, Shell
 
 
 def experiment(
@@ -24,7 +25,7 @@ def experiment(
         source=source,
         experiment_id=names.experiment_id(stack),
         executables=tuple(executables.values()),
-        units=tuple(_units(spec)),
+        units=tuple(_units(spec, names.experiment_id(stack))),
         references=tuple(references),
         cluster=_cluster(spec.cluster),
     )
@@ -108,23 +109,27 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _units(spec: model.Spec) -> Iterator[ir.WorkUnit]:
+def _units(spec: model.Spec, experiment_id: int) -> Iterator[ir.WorkUnit]:
     positions: dict[str, tuple[int, ...]] = {}
     position = number = 0
     for name in _order(spec.work_units):
         unit = spec.work_units[name]
         depends_on = tuple(sorted({each for other in unit.depends_on for each in positions[other]}))
         first = position
-        for jobs in _trials(spec, name, unit):
+        templates = _templates(spec, name, unit)
+        for trial in expand(blocks(unit.sweep)):
             if unit.role == "work_unit":
                 number += 1
-            yield ir.WorkUnit(
+            made = ir.WorkUnit(
                 id=number if unit.role == "work_unit" else 0,
-                jobs=jobs,
+                jobs=(),
                 role=unit.role,
                 depends_on=depends_on,
                 label=unit.label,
             )
+            prefix = names.unit_prefix(experiment_id, made)
+            target = "" if isinstance(unit, model.SingleJob) else None
+            yield replace(made, jobs=tuple(template.job(trial, target, prefix) for template in templates))
             position += 1
         positions[name] = tuple(range(first, position))
 
@@ -145,12 +150,9 @@ def _order(units: Mapping[str, model.WorkUnit]) -> list[str]:
     return list(done)
 
 
-def _trials(spec: model.Spec, name: str, unit: model.WorkUnit) -> Iterator[tuple[ir.Job, ...]]:
+def _templates(spec: model.Spec, name: str, unit: model.WorkUnit) -> list[_Template]:
     jobs = model.jobs(unit, name)
-    templates = [_Template(job_name, job, spec.executables[job.executable]) for job_name, job in jobs.items()]
-    single = isinstance(unit, model.SingleJob)
-    for trial in expand(blocks(unit.sweep)):
-        yield tuple(template.job(trial, "" if single else template.name) for template in templates)
+    return [_Template(job_name, job, spec.executables[job.executable]) for job_name, job in jobs.items()]
 
 
 class _Template:
@@ -163,38 +165,62 @@ class _Template:
         self._args = [executable.args, job.args]
         self._env = {**executable.env_vars, **job.env_vars}
 
-    def job(self, trial: Trial, target: str) -> ir.Job:
-        """target: the name by which the trial means this job."""
+    def job(self, trial: Trial, target: str | None, prefix: str) -> ir.Job:
+        """target: the name by which the trial means this job, if not its own. prefix: XManager's of the work unit."""
+        target = self.name if target is None else target
+        hosts = _Hosts(prefix, isinstance(self._executor, ir.Kubernetes))
         args = {name: value for (job, kind, name), value in trial.items() if job == target and kind == "args"}
-        env = {name: str(value) for (job, kind, name), value in trial.items() if job == target and kind == "env_vars"}
+        env = {name: value for (job, kind, name), value in trial.items() if job == target and kind == "env_vars"}
         return ir.Job(
             name=self.name,
             executable=self._executable,
             executor=self._executor,
-            args=_argv([*self._args, args]),
-            env={**self._env, **env},
+            args=_argv([*self._args, args], hosts),
+            env={name: str(hosts.of(value)) for name, value in {**self._env, **env}.items()},
         )
 
 
-def _argv(operands: Sequence[Mapping[str, Arg] | Sequence[Item]]) -> tuple[ir.Arg, ...]:
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """Where the jobs of a group find each other. prefix: XManager's of their work unit."""
+
+    prefix: str
+    on_cluster: bool
+
+    def of(self, value: Arg) -> Arg:
+        """The text of an address; any other value as it is."""
+        if not isinstance(value, Address):
+            return value
+        return ",".join(f"{self._host(job)}{port}" for job, port in value.hosts)
+
+    def _host(self, job: str) -> str:
+        """A container on this machine has its job's name. On a cluster XManager's addresses are the contract."""
+        return f"{self.prefix}_{job}".replace("_", "-") + _DOMAIN if self.on_cluster else job
+
+
+_DOMAIN = ".experiments.default.svc.cluster.local"
+"""XManager's; the executor knows the stack's own namespace."""
+
+
+def _argv(operands: Sequence[Mapping[str, Arg] | Sequence[Item]], hosts: _Hosts) -> tuple[ir.Arg, ...]:
     """Merged as the launch API merges them. A null of the file's is deliberate: it goes without the API's warning."""
     from xmgen.xm.sequential_args import merge_args
 
     final = {name: value for operand in operands if isinstance(operand, Mapping) for name, value in operand.items()}
     return merge_args(
         *(
-            {name: _value(value) for name, value in operand.items() if final[name] is not None}
+            {name: _value(value, hosts) for name, value in operand.items() if final[name] is not None}
             if isinstance(operand, Mapping)
-            else [_value(item) for item in operand]
+            else [_value(item, hosts) for item in operand]
             for operand in operands
         )
     ).to_argv()
 
 
-def _value(value: Arg) -> object:
+def _value(value: Arg, hosts: _Hosts) -> object:
     if isinstance(value, list):
-        return [_value(item) for item in value]
-    return _shell(value.text) if isinstance(value, Shell) else value
+        return [_value(item, hosts) for item in value]
+    return _shell(value.text) if isinstance(value, Shell) else hosts.of(value)
 
 
 def _shell(text: str) -> object:

@@ -6,8 +6,8 @@ reference is reported together with everything else. Docstrings of fields are wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, model_validator
 
@@ -16,7 +16,7 @@ from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
 from xmgen.frontends.spec.requirements import Bytes, Requirements
 from xmgen.frontends.spec.surroundings import Surroundings
 from xmgen.frontends.spec.sweep import GroupSweep, JobSweep, blocks, check
-from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue, Token
+from xmgen.frontends.spec.values import Address, Arg, ArgName, ArgValue, EnvName, EnvValue, Token, Variable
 
 
 def _known(value: str, names: Iterable[str], what: str) -> str:
@@ -83,8 +83,16 @@ class Entrypoint(OneOf):
 class _Executable(Model):
     args: Args = Field(default_factory=dict[str, Arg])
     """Arguments of every job that runs this; a job's own override them."""
-    env_vars: EnvVars = Field(default_factory=dict[str, str])
+    env_vars: EnvVars = Field(default_factory=dict[str, Variable])
     """Environment variables of every job that runs this; a job's own override them."""
+
+    @model_validator(mode="after")
+    def _no_addresses(self) -> Self:
+        if any(_addresses([self.args, self.env_vars])):
+            raise error(
+                "an address stands in a job's own args and env_vars", "the groups of an executable's jobs differ"
+            )
+        return self
 
 
 class PythonContainer(_Executable):
@@ -268,7 +276,7 @@ class Job(Model):
     args: Args = Field(default_factory=dict[str, Arg])
     """Arguments: a mapping (`rate: 0.1` is --rate=0.1, true is --rate, false is --norate, null takes a default away,
     a list repeats the argument) or a list of texts that arrive as they are."""
-    env_vars: EnvVars = Field(default_factory=dict[str, str])
+    env_vars: EnvVars = Field(default_factory=dict[str, Variable])
     """Environment variables."""
 
 
@@ -292,6 +300,8 @@ class SingleJob(_WorkUnit):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check(blocks(self.sweep), ())
+        if any(_addresses([self.job, self.sweep])):
+            raise error("a job alone has nobody to find at an address", "jobs that start together stand under `jobs`")
         return self
 
 
@@ -306,7 +316,29 @@ class JobGroup(_WorkUnit):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check(blocks(self.sweep), tuple(self.jobs))
+        for address in _addresses([self.jobs, self.sweep]):
+            for job, _ in address.hosts:
+                if job not in self.jobs:
+                    raise error(f"there is no job {job!r} in this group to address", did_you_mean(job, self.jobs))
+            if any(isinstance(job.executor, Vertex) for job in self.jobs.values()):
+                raise error("jobs on Vertex AI have no addresses before they run", "let the program read CLUSTER_SPEC")
         return self
+
+
+def _addresses(value: object) -> Iterator[Address]:
+    """Those that stand anywhere in it."""
+    match value:
+        case Address():
+            yield value
+        case dict():
+            yield from _addresses(list(cast("dict[str, object]", value).values()))
+        case list():
+            for item in cast("list[object]", value):
+                yield from _addresses(item)
+        case Model():
+            yield from _addresses([getattr(value, name) for name in value.model_fields_set])
+        case _:
+            return
 
 
 def _job_or_jobs(value: object) -> str:

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from xmgen.errors import did_you_mean
 from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
 from xmgen.frontends.spec.distributions import Distribution, EnvDistribution
-from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue
+from xmgen.frontends.spec.values import Arg, ArgName, ArgValue, EnvName, EnvValue, Variable
 
 MAX_TRIALS = 100_000
 """Of one work unit's sweep; more is a slip of the pen, and would take minutes to compile."""
@@ -32,7 +32,7 @@ class Overrides(Model):
     """What one trial sets."""
 
     args: dict[ArgName, ArgValue] = Field(default_factory=dict[str, Arg])
-    env_vars: dict[EnvName, EnvValue] = Field(default_factory=dict[str, str])
+    env_vars: dict[EnvName, EnvValue] = Field(default_factory=dict[str, Variable])
 
 
 class Axes(Model):
@@ -40,7 +40,7 @@ class Axes(Model):
 
     args: dict[ArgName, Annotated[list[ArgValue], Field(min_length=1)]] = Field(default_factory=dict[str, list[Arg]])
     env_vars: dict[EnvName, Annotated[list[EnvValue], Field(min_length=1)]] = Field(
-        default_factory=dict[str, list[str]]
+        default_factory=dict[str, list[Variable]]
     )
 
 

@@ -13,9 +13,10 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
 
 from xmgen.experiment import Reference
-from xmgen.frontends.spec.base import error
+from xmgen.frontends.spec.base import NAME_PATTERN, error
 from xmgen.frontends.spec.surroundings import Surroundings
 
+_HOST = re.compile(rf"({NAME_PATTERN.strip('^$')})(:[0-9]{{1,5}})?")
 ENV_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -26,8 +27,17 @@ class Shell:
     text: str
 
 
-Item = str | int | float | bool | Shell
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`{address: ps:2222}`: where a job finds others of its group. hosts: names of jobs, and ports with their colons;
+    several are separated by commas in the text that the program gets."""
+
+    hosts: tuple[tuple[str, str], ...]
+
+
+Item = str | int | float | bool | Shell | Address
 Arg = Item | list[Item] | None
+Variable = str | Address
 
 
 def _text(value: str) -> str:
@@ -46,7 +56,12 @@ def _item(value: object) -> Item:
             mapping = cast("dict[str, object]", value)
             if set(mapping) == {"shell"} and isinstance(text := mapping["shell"], str):
                 return Shell(_text(text))
-            raise error("a mapping cannot be an argument", "only `{shell: text}` can; quote it if the text is meant")
+            if set(mapping) == {"address"}:
+                return _address(mapping["address"])
+            raise error(
+                "a mapping cannot be an argument",
+                "only `{shell: text}` and `{address: job}` can; quote it if the text is meant",
+            )
         case list():
             raise error("a list in a list cannot be an argument", "quote it if the text is meant")
         case _:
@@ -66,10 +81,23 @@ def _token(value: object) -> Item:
     return _item(value)
 
 
-def _variable(value: object, info: ValidationInfo) -> str:
+def _address(value: object) -> Address:
+    listed = cast("list[object]", value) if isinstance(value, list) else [value]
+    found = [_HOST.fullmatch(each) if isinstance(each, str) else None for each in listed]
+    hosts = tuple((match[1], match[2] or "") for match in found if match is not None)
+    if not hosts or len(hosts) < len(found):
+        raise error(
+            "an address is the name of a job of the group, and a port if need be", "such as `{address: ps:2222}`"
+        )
+    return Address(hosts)
+
+
+def _variable(value: object, info: ValidationInfo) -> Variable:
     match value:
         case str():
             return _text(value)
+        case dict() if set(cast("dict[str, object]", value)) == {"address"}:
+            return _address(cast("dict[str, object]", value)["address"])
         case dict():
             return _secret(cast("dict[str, object]", value), info)
         case bool() | None:
@@ -81,13 +109,13 @@ def _variable(value: object, info: ValidationInfo) -> str:
         case int() | float():
             return str(value)
         case _:
-            raise error("an environment variable is a text, a number or `{secret: name}`")
+            raise error("an environment variable is a text, a number, `{secret: name}` or `{address: job}`")
 
 
 def _secret(value: dict[str, object], info: ValidationInfo) -> str:
     name = value.get("secret")
     if set(value) != {"secret"} or not isinstance(name, str) or not name:
-        raise error("a mapping cannot be an environment variable", "only `{secret: name}` can")
+        raise error("a mapping cannot be an environment variable", "only `{secret: name}` and `{address: job}` can")
     reference = Reference(kind="secret", name=_text(name))
     if isinstance(info.context, Surroundings):
         info.context.references[reference] = None
@@ -120,20 +148,40 @@ _SECRET: dict[str, Any] = {
     "required": ["secret"],
     "additionalProperties": False,
 }
-_ITEM: dict[str, Any] = {"anyOf": [{"type": ["string", "number", "boolean"]}, _SHELL]}
+_ADDRESS: dict[str, Any] = {
+    "type": "object",
+    "description": "Where other jobs of the group are: `ps:2222`, or a list, which is joined by commas.",
+    "properties": {
+        "address": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+    },
+    "required": ["address"],
+    "additionalProperties": False,
+}
+_ITEM: dict[str, Any] = {"anyOf": [{"type": ["string", "number", "boolean"]}, _SHELL, _ADDRESS]}
 
 ArgName = Annotated[str, AfterValidator(_arg_name), Field(min_length=1)]
 ArgValue = Annotated[
     Arg,
     PlainValidator(_arg),
     WithJsonSchema(
-        {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, _SHELL, {"type": "array", "items": _ITEM}]}
+        {
+            "anyOf": [
+                {"type": ["string", "number", "boolean", "null"]},
+                _SHELL,
+                _ADDRESS,
+                {"type": "array", "items": _ITEM},
+            ]
+        }
     ),
 ]
-Token = Annotated[Item, PlainValidator(_token), WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SHELL]})]
+Token = Annotated[
+    Item, PlainValidator(_token), WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SHELL, _ADDRESS]})
+]
 EnvName = Annotated[
     str, AfterValidator(_variable_name), WithJsonSchema({"type": "string", "pattern": ENV_NAME_PATTERN})
 ]
 EnvValue = Annotated[
-    str, PlainValidator(_variable), WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SECRET]})
+    Variable,
+    PlainValidator(_variable),
+    WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SECRET, _ADDRESS]}),
 ]
