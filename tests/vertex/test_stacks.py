@@ -26,8 +26,7 @@ def ours(tmp_path: Path, service: JobService, monkeypatch: pytest.MonkeyPatch) -
         yield project
 
 
-def create(ours: Google, stack: str, **config: str) -> None:
-    ours.create_stack(stack, **config)
+def create(ours: Google, stack: str) -> None:
     ours.service.coming = SUCCESS
     outcome = ours.operate("up", stack)
     assert outcome.ok, outcome.output
@@ -57,7 +56,11 @@ def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
     ours: Google, stack: str, keeps: list[str]
 ) -> None:
     ours.has(stack)
-    create(ours, stack, deleteOutputs=str(not keeps).lower())
+    ours.create_stack(stack, deleteOutputs=str(not keeps).lower())
+    previewed = ours.pulumi("preview", "--stack", stack)
+    assert previewed.ok, previewed.output
+    assert (ours.service.log, ours.there()) == ([], [])
+    create(ours, stack)
     nothing_to_do(ours, stack)
     created = ours.there()
     ours.service.become("JOB_STATE_SUCCEEDED")
@@ -90,5 +93,6 @@ def test_launch_scripts_of_the_kinds_that_xmanager_has(
 ) -> None:
     monkeypatch.setenv("GOOGLE_CLOUD_BUCKET_NAME", "bkt")
     stack = ours.compiles(TESTS / launcher / "launcher.py", *flags)
-    create(ours, stack, deleteOutputs="true")
+    ours.create_stack(stack, deleteOutputs="true")
+    create(ours, stack)
     remove(ours, stack)
