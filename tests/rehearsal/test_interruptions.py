@@ -50,7 +50,7 @@ class Killer:
     """
 
     def __init__(self, rehearsal: Rehearsal, point: Callable[[str], Point]) -> None:
-        self.kills = 0
+        self._kills = 0
         self.hit: set[str] = set()
         self._rehearsal = rehearsal
         self._point = point
@@ -80,6 +80,11 @@ class Killer:
                 time.sleep(0.5)
             self._kill(victims)
 
+    def count(self) -> int:
+        """How often it has killed. While it does, this waits."""
+        with self._lock:
+            return self._kills
+
     def _new(self, urn: str) -> bool:
         with self._lock:
             new = urn not in self.hit
@@ -88,19 +93,19 @@ class Killer:
 
     def _kill(self, victims: list[int]) -> None:
         with self._lock:
-            self.kills += 1 if kill(victims) else 0
+            self._kills += 1 if kill(victims) else 0
 
 
 def was_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> bool:
     """Whether an `up` was."""
-    before, report = killer.kills, Report(stack=STACK)
+    before, report = killer.count(), Report(stack=STACK)
     try:
         rehearsal.up(plan, report, killer.hear)
     except OperationError as error:
         # The engine says nothing more.
-        assert killer.kills > before, error
-    assert killer.kills > before or report.failures == []
-    return killer.kills > before
+        assert killer.count() > before, error
+    assert killer.count() > before or report.failures == []
+    return killer.count() > before
 
 
 def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> None:
@@ -122,7 +127,7 @@ def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, un
 
     killer = Killer(stack, point)
     while was_killed(stack, plan, killer):
-        assert killer.kills <= len(undisturbed.state)
+        assert killer.count() <= len(undisturbed.state)
     assert killer.hit == {urn for urn in undisturbed.state if Urn(urn).type != CODE}
     check_and_destroy(stack, plan, undisturbed)
 

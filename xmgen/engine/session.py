@@ -76,7 +76,8 @@ class Session:
             return []
         export = self.export()
         said, unknown = self._settle(export, interrupted.failed(export, progress), begun)
-        return said + [f"{problem.message} The next `xmgen up` or `xmgen destroy` looks again." for problem in unknown]
+        again = "The next `xmgen up` or `xmgen destroy` looks again."
+        return said + [f"{problem.message.rstrip('.')}. {again}" for problem in unknown]
 
     def _settle(self, export: str, left: Sorted, begun: datetime | None) -> tuple[list[str], list[Problem]]:
         """What has become of each, and what could not be found out."""
@@ -126,19 +127,20 @@ class Session:
             with self.pulumi.start("refresh", *options, *targets) as operation:
                 for event in operation:
                     progress.apply(event)
-                code = operation.wait()
+                operation.wait()
             export = self.export()
             open_ = interrupted.still_marked(export) & urns
             errors = {urn: progress.errors[urn] for urn in open_ if urn in progress.errors}
+            if open_ and not errors:
+                # Not about one of them: the engine could not begin, or was stopped.
+                said = [message.text for message in progress.messages if message.severity == "error"]
+                why = cli.failure("pulumi refresh", "\n".join([*said, *operation.messages])).message
+                errors = {urn: [why] for urn in open_}
             if absent := {urn for urn, texts in errors.items() if interrupted.is_absent(texts)}:
                 self._write(interrupted.without(export, absent))
             reasons |= {urn: texts for urn, texts in errors.items() if urn not in absent}
-            if code and not errors:
-                # Not about one of them: the engine could not begin, or was stopped.
-                said = [message.text for message in progress.messages if message.severity == "error"]
-                raise OperationError(cli.failure("pulumi refresh", "\n".join([*said, *operation.messages])))
             # One that cannot be read keeps the engine from reading others.
-            urns = open_ - errors.keys() if errors else set()
+            urns = open_ - errors.keys()
         return reasons
 
     def _write(self, state: str) -> None:
