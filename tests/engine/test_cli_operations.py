@@ -345,6 +345,71 @@ def test_secrets_need_a_passphrase(user: User) -> None:
     assert user.up() == ALL_FINISHED
 
 
+def reads_a_secret(user: User) -> None:
+    """The stack's program reads a secret of its configuration."""
+    user.run("compile", "rates/experiment.yaml")
+    main = user.root / "stacks" / "rates" / "__main__.py"
+    text = 'config = pulumi.Config()\npulumi.export("length", config.require_secret("key").apply(len))\n'
+    main.write_text(f"{main.read_text()}\nimport pulumi\n{text}")
+
+
+def with_secret(user: User, *arguments: str, value: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).parent / "xmgen", "up", "rates", "--runner", "process", "--secret", "key", *arguments],
+        cwd=user.root,
+        env=user.env,
+        input=value,
+        capture_output=True,
+        text=True,
+    )
+
+
+def texts(user: User) -> str:
+    files = [path for path in user.root.rglob("*") if path.is_file()]
+    return "".join(path.read_bytes().decode(errors="replace") for path in files)
+
+
+def test_a_secret_is_asked_for_and_kept_encrypted(user: User) -> None:
+    reads_a_secret(user)
+    user.run("up", "rates", code=2)
+    assert user.errors == (
+        "error: stacks/Pulumi.rates.yaml: rates cannot run without the secret key\n"
+        "  `xmgen up rates --secret key` sets it for good\n"
+    )
+    refused = with_secret(user, value="tell nobody")
+    assert (refused.returncode, "no passphrase protects the secrets" in refused.stderr) == (2, True)
+    assert user.marks() == []
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    done = with_secret(user, value="tell nobody\n")
+    assert done.returncode == 0, done.stderr
+    assert "Kept the secret key, encrypted." in done.stdout
+    assert "tell nobody" not in done.stdout + done.stderr + texts(user)
+    settings = (user.root / "stacks" / "Pulumi.rates.yaml").read_text()
+    assert "experiments:key:\n    secure: v1:" in settings
+    env = {**user.env, "PULUMI_BACKEND_URL": (user.root / ".xmgen" / "backend").as_uri()}
+    command = ["pulumi", "stack", "output", "--show-secrets", "--json", "--stack", "rates"]
+    shown = subprocess.run(command, cwd=user.root, env=env, check=True, capture_output=True, text=True).stdout
+    assert json.loads(shown)["length"] == len("tell nobody")
+    # It stays set.
+    user.run("up", "rates")
+
+
+def test_a_stack_that_was_made_without_a_passphrase_gets_one(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    user.up()
+    reads_a_secret(user)
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    done = with_secret(user, value="tell nobody")
+    assert done.returncode == 0, done.stderr
+    assert "The stack had an empty passphrase; now it has yours." in done.stdout
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "battery staple"
+    refused = with_secret(user, value="tell nobody")
+    assert (refused.returncode, "incorrect passphrase" in refused.stderr) == (1, True)
+    del user.env["PULUMI_CONFIG_PASSPHRASE"]
+    user.run("status", "rates", code=2)
+    assert "`xmgen up rates --secret KEY` with the new one encrypts all secrets anew" in user.errors
+
+
 def test_on_a_terminal_it_asks_first_and_shows_what_runs(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     assert terminal(user, "n\n")[0] == 1

@@ -137,6 +137,9 @@ def test_inspect_shows_a_cluster(project: Path) -> None:
 # create, without the engine
 
 
+IN_A_PROJECT = ["--set", "gcp:project=my-project"]
+
+
 @pytest.fixture
 def brought_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     calls: list[tuple[str, str | None]] = []
@@ -151,7 +154,7 @@ def brought_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
 
 def test_create_writes_the_clusters_file_and_brings_it_up(project: Path, brought_up: list[object]) -> None:
     pools = ["--pool", "t4=1,service_tier=freebie,jobs=8", "--pool", "tpu_v5e=4x4,reservation=ours"]
-    done = run("cluster", "create", "lab", "--location", "us-west4-a", *pools)
+    done = run("cluster", "create", "lab", "--location", "us-west4-a", *pools, *IN_A_PROJECT)
     assert done.exit_code == 0, done.output
     assert yaml.safe_load((project / "clusters" / "lab.cluster.yaml").read_text()) == {
         "title": "Cluster lab",
@@ -166,7 +169,7 @@ def test_create_writes_the_clusters_file_and_brings_it_up(project: Path, brought
 
 
 def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: list[object]) -> None:
-    run("cluster", "create", "lab", "--location", "us-west4-a")
+    run("cluster", "create", "lab", "--location", "us-west4-a", *IN_A_PROJECT)
     before = (project / "clusters" / "lab.cluster.yaml").read_text()
     assert run("cluster", "create", "lab").exit_code == 0
     refused = run("cluster", "create", "lab", "--pool", "t4=1")
@@ -185,6 +188,8 @@ def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: li
         (["--pool", "cpu=4", "--pool", "t4=3000"], "t4=3000: no machine has 3000 of these GPUs"),
         (["--location", "nowhere"], "'nowhere' is no location"),
         (["--set", "owner"], "--set: 'owner' is no setting"),
+        (["--set", "gcp:projet=p"], "pulumi-gcp has no setting 'gcp:projet'\n  did you mean 'gcp:project'?"),
+        ([], "lab cannot run without gcp:project\n  `xmgen cluster create lab --set gcp:project=…` sets it for good"),
     ],
 )
 def test_create_writes_nothing_unless_all_of_it_is_right(

@@ -119,7 +119,7 @@ def _refuse_wrong(
     except InputError as error:
         raise InputError(*(_of_option(problem, place, pools) for problem in error.problems)) from None
     read = configuration.of_files(program.render(plan))
-    settings.refuse_wrong(project, name, read, options.settings, options.secrets)
+    settings.refuse_wrong(project, name, read, options.settings, options.secrets, "cluster create")
 
 
 def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:

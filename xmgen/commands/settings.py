@@ -84,10 +84,15 @@ def refuse_malformed(settings: Sequence[str], secrets: Sequence[str] = ()) -> No
 
 
 def refuse_wrong(
-    project: Project, stack: str, read: Sequence[Setting], settings: Sequence[str], secrets: Sequence[str]
+    project: Project,
+    stack: str,
+    read: Sequence[Setting],
+    settings: Sequence[str],
+    secrets: Sequence[str],
+    command: str = "up",
 ) -> None:
     """Raise InputError for what the stack does not read, for secrets that would be kept in plain text, and for what
-    would still be missing. read: by the stack's program.
+    would still be missing. read: by the stack's program. command: of xmgen's, to which options are to be added.
     """
     pairs = [setting.partition("=") for setting in settings]
     problems = [
@@ -105,11 +110,12 @@ def refuse_wrong(
     given = {_name(project, key) for key in (*(key for key, _, _ in pairs), *secrets)}
     lacking = [each for each in configuration.missing(project, stack, read) if each.name not in given]
     if lacking and not problems:
+        what = "it" if len(lacking) == 1 else "them"
         problems.append(
             Problem(
                 f"{stack} cannot run without {listed(lacking)}",
                 where=f"stacks/{project.settings(stack).name}",
-                hint=f"`xmgen up {stack} {options(lacking)}` sets {'it' if len(lacking) == 1 else 'them'} for good",
+                hint=f"`xmgen {command} {stack} {options(lacking)}` sets {what} for good",
             )
         )
     if problems:
