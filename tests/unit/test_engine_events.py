@@ -147,6 +147,30 @@ def test_messages_are_heard_and_debugging_is_not() -> None:
     assert progress.messages == [Message("warning", "careful")]
 
 
+def test_of_a_program_that_fails_its_reason_is_heard() -> None:
+    ended = diagnostic("error", "an unhandled error occurred: program exited with non-zero exit code: 1\n")
+    said = diagnostic("error", "llm needs pulumi_gcp")
+    assert heard(said, ended)[1] == [Message("error", "llm needs pulumi_gcp")]
+    # When it said nothing, that it ended is all there is.
+    [alone] = heard(ended)[1]
+    assert alone == Message("error", "an unhandled error occurred: program exited with non-zero exit code: 1")
+    host = '  File "/bin/pulumi-language-python-exec", line 1, in <module>\n    run()\n'
+    text = f"Program failed with an unhandled exception:\nTraceback (most recent call last):\n{host}KeyError: 'x'\n"
+    assert heard(diagnostic("error", text))[1] == [
+        Message("error", "Program failed with an unhandled exception: KeyError: 'x'")
+    ]
+
+
+def test_what_is_deleted_is_counted_as_it_is_heard_of() -> None:
+    progress, changes = heard(
+        step("resOutputsEvent", "delete", "gone"),
+        step("resOutputsEvent", "delete", "net", "gcp:compute/network:Network"),
+        step("resOutputsEvent", "delete", "default", "pulumi:providers:gcp"),
+        step("resOutputsEvent", "delete", "experiments-llm", "pulumi:pulumi:Stack"),
+    )
+    assert progress.deleted == len(changes) == 2
+
+
 def test_a_preview_has_steps_and_runs_nothing() -> None:
     planned = step("resourcePreEvent", "replace", "a", keys=["jobs"], diffs=["jobs", "identity"])
     planned["resourcePreEvent"]["planning"] = True

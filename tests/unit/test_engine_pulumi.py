@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from xmgen.engine import pulumi as cli
+from xmgen.engine import wording
 from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
@@ -150,8 +151,26 @@ def test_a_command_that_fails_says_what_pulumi_said(project: Project) -> None:
         pulumi.run("stack", "export")
 
 
+def test_one_that_dies_without_a_word_is_not_left_unexplained(project: Project) -> None:
+    text = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    pulumi = Pulumi(project=project, executable=program(project.root, text))
+    with pytest.raises(OperationError) as failed:
+        pulumi.run("stack", "export")
+    assert failed.value.problems == (
+        Problem("pulumi stack failed: it said nothing, and was ended by SIGKILL", hint=wording.UNSAID),
+    )
+    operation = pulumi.start("up")
+    assert list(operation) == []
+    assert (operation.wait(), operation.code) == (-9, -9)
+
+
+def test_a_panic_is_its_reason() -> None:
+    text = "panic: nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:3\n"
+    assert cli.failure("pulumi up", text, 2) == Problem("pulumi up failed: panic: nil map")
+
+
 def test_a_wrong_passphrase_has_a_hint() -> None:
-    problem = cli.failure("pulumi up", "error: incorrect passphrase\n")
+    problem = cli.failure("pulumi up", "error: incorrect passphrase\n", 255)
     assert problem == Problem(
         "pulumi up failed: incorrect passphrase",
         hint="set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made",

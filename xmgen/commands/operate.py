@@ -140,7 +140,7 @@ def destroy(
         report = result("destroy", stack, progress, outcome)
         output.print_json_line({**report, "removed": remove and outcome == "succeeded", "keptOutputs": kept})
         return _exit_code(outcome)
-    count = progress.changes.get("delete", 0)
+    count = progress.deleted
     output.say(f"\n{stack}: {count} resource{'' if count == 1 else 's'} removed.")
     match outcome:
         case "succeeded":
@@ -211,7 +211,7 @@ def _operate(
     _settle(progress, work if code else None)
     if outcome == "failed" and not progress.result:
         said = [message.text for message in progress.messages if message.severity == "error"]
-        raise OperationError(cli.failure(f"pulumi {arguments[0]}", "\n".join([*said, *operation.messages])))
+        raise OperationError(cli.failure(f"pulumi {arguments[0]}", "\n".join([*said, *operation.messages]), code))
     return outcome
 
 

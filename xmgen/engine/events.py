@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xmgen import resource_types
+from xmgen.engine import wording
 from xmgen.engine.pulumi import Event
 from xmgen.engine.trials import JOB_TYPES, Status, Trial, combined, job_status, trial
 
@@ -41,6 +42,9 @@ SUMMARIES = frozenset(
     {"update failed", "preview failed", "destroy failed", "Resource monitor has terminated, shutting down"}
 )
 """What the engine says in the end of anything that failed or was stopped; the exit code says as much."""
+
+_PROGRAM_ENDED = re.compile(r"an unhandled error occurred: program exited with non-zero exit code: \d+$")
+"""What the language host adds to what the program has said of its failure."""
 
 _REFUSED = re.compile(r"\S+ resource '[^']*'(?:: property (\S+) value \{.*?\})? has a problem: ", re.DOTALL)
 """What the engine puts before a provider's reason to refuse an input."""
@@ -95,6 +99,7 @@ class Progress:
     units: every work unit of the experiment, by logical name, in its order. steps: those of a preview.
     jobs: the Jobs on a cluster, by logical name -> their unit. job_statuses: how those stand.
     changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
+    deleted: resources that were deleted, but for Pulumi's own: each that a user hears of.
     failed_creates: URN -> the state that a create which failed would have led to. errors: URN -> what was said of it.
     """
 
@@ -105,6 +110,7 @@ class Progress:
     steps: list[Step] = field(default_factory=list[Step])
     changes: dict[str, int] = field(default_factory=dict[str, int])
     result: str = ""
+    deleted: int = 0
     failed_creates: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     errors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
@@ -124,6 +130,9 @@ class Progress:
     def count(self, status: Status) -> int:
         return sum(unit.status == status for unit in self.units.values())
 
+    def _has_error(self) -> bool:
+        return any(message.severity == "error" for message in self.messages)
+
     def _step(self, kind: str, event: Event) -> Change | None:
         metadata = event["metadata"]
         operation, name = str(metadata["op"]), _name(metadata["urn"])
@@ -134,6 +143,8 @@ class Progress:
                 failed = operation == "update" and bool(before.get("initErrors"))
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
             return None
+        if kind == "resOutputsEvent" and operation == "delete" and not str(metadata["type"]).startswith("pulumi:"):
+            self.deleted += 1
         if kind == "resOpFailedEvent" and operation in CREATES and metadata.get("new"):
             self.failed_creates[str(metadata["urn"])] = metadata["new"]
         if metadata["type"] in JOB_TYPES and name in self.jobs:
@@ -182,13 +193,13 @@ class Progress:
         return unit
 
     def _diagnostic(self, event: Event) -> Change | None:
-        text = str(event.get("message") or "").rstrip("\n")
+        text = wording.brief(str(event.get("message") or "").rstrip("\n"))
         if refused := _REFUSED.match(text):
             text = f"{refused[1]}: {text[refused.end() :]}" if refused[1] else text[refused.end() :]
         severity = str(event.get("severity") or "info")
         if severity == "error" and (urn := str(event.get("urn") or "")):
             self.errors.setdefault(urn, []).append(text)
-        if severity == "debug" or not text or text in SUMMARIES:
+        if severity == "debug" or not text or text in SUMMARIES or (self._has_error() and _PROGRAM_ENDED.match(text)):
             return None
         unit = self.units.get(_name(str(event.get("urn") or "")))
         if event.get("ephemeral"):

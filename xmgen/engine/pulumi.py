@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from xmgen.engine import wording
 from xmgen.errors import OperationError, Problem
 from xmgen.project import TOOLS, Project
 
@@ -60,7 +61,7 @@ class Pulumi:
             errors="replace",
         )
         if done.returncode != 0:
-            raise OperationError(failure(f"pulumi {arguments[0]}", done.stderr or done.stdout))
+            raise OperationError(failure(f"pulumi {arguments[0]}", done.stderr or done.stdout, done.returncode))
         return done.stdout
 
     def start(self, *arguments: str) -> Operation:
@@ -141,6 +142,11 @@ class Operation:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT)
 
+    @property
+    def code(self) -> int:
+        """Its exit code, -N where the signal N ended it; 0 while it runs."""
+        return self._process.returncode or 0
+
     def wait(self) -> int:
         code = self._process.wait()
         self._stderr.join()
@@ -196,11 +202,14 @@ def find(project: Project) -> Pulumi:
     raise OperationError(problems[0] if problems else missing)
 
 
-def failure(command: str, output: str) -> Problem:
-    """What Pulumi says when a command fails, without its frame."""
-    lines = [line.removeprefix("error: ").strip() for line in output.splitlines()]
-    text = "\n  ".join(line for line in lines if line) or "no reason given"
-    hint = ""
+def failure(command: str, output: str, code: int) -> Problem:
+    """What Pulumi says when a command fails, without its frame. code: with which it ended, -N by the signal N."""
+    # A panic of the engine's is followed by what each of its threads did.
+    said = wording.brief(output.partition("\ngoroutine ")[0])
+    lines = [line.removeprefix("error: ").strip() for line in said.splitlines()]
+    text = "\n  ".join(line for line in lines if line)
+    hint = "" if text else wording.UNSAID
+    text = text or wording.ended(code)
     if "incorrect passphrase" in text:
         hint = "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made"
     return Problem(f"{command} failed: {text}", hint=hint)

@@ -134,7 +134,7 @@ class Session:
             if open_ and not errors:
                 # Not about one of them: the engine could not begin, or was stopped.
                 said = [message.text for message in progress.messages if message.severity == "error"]
-                why = cli.failure("pulumi refresh", "\n".join([*said, *operation.messages])).message
+                why = cli.failure("pulumi refresh", "\n".join([*said, *operation.messages]), operation.code).message
                 errors = {urn: [why] for urn in open_}
             if absent := {urn for urn, texts in errors.items() if interrupted.is_absent(texts)}:
                 self._write(interrupted.without(export, absent))

@@ -408,5 +408,5 @@ def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: 
         return [Failure(resource=phase, message="stopped: it waited for Jobs whose pods find no node")]
     said = [message for message in progress.messages if message.severity == "error"]
     if not said:
-        raise OperationError(cli.failure(f"pulumi {phase}", "\n".join(running.messages)))
+        raise OperationError(cli.failure(f"pulumi {phase}", "\n".join(running.messages), running.code))
     return [Failure(resource=message.unit or phase, message=message.text.strip()) for message in said]
