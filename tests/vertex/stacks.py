@@ -58,11 +58,10 @@ class Google(Project):
         assert "Traceback" not in outcome.output, outcome.output
         return outcome
 
-    def xmgen(self, *arguments: str) -> str:
+    def xmgen(self, *arguments: str) -> Outcome:
         """What the command prints."""
         done = subprocess.run(["xmgen", *arguments], cwd=self.root, env=self.env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return Outcome(done.returncode, done.stdout + done.stderr)
 
     def create_stack(self, stack: str, **config: str) -> None:
         """config: of the project's own, beside what every stack needs."""

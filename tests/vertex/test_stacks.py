@@ -68,10 +68,30 @@ def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
     assert refreshed.ok, refreshed.output
     assert set(ours.jobs(stack).values()) == {"JOB_STATE_SUCCEEDED"}
     [bucket] = ours.cloud.store.of(BUCKET)
-    assert f"What trials write, metrics included, is below gs://{bucket.id}/{stack}." in ours.xmgen("status", stack)
+    status = ours.xmgen("status", stack)
+    assert f"What trials write, metrics included, is below gs://{bucket.id}/{stack}." in status.output
     nothing_to_do(ours, stack)
     assert (ours.there(), len(ours.service.bodies)) == (created, len(ours.jobs(stack)))
     remove(ours, stack, keeps)
+
+
+def test_whether_jobs_write_to_the_environments_bucket_is_decided_once(ours: Google) -> None:
+    ours.has("vertex-group")
+    ours.create_stack("vertex-group")
+    ours.env["GOOGLE_CLOUD_BUCKET_NAME"] = "mine"
+    refused = ours.xmgen("up", "vertex-group", "--yes")
+    assert (refused.code, ours.service.log, ours.there()) == (2, [], [])
+    assert "`--set bucket=mine` for that bucket" in refused.output
+    created = ours.xmgen("up", "vertex-group", "--yes", "--set", "bucket=mine")
+    assert created.ok, created.output
+    [body] = ours.service.bodies
+    assert body["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"].startswith("gs://mine/vertex-group/")
+    # On another machine.
+    ours.env["GOOGLE_CLOUD_BUCKET_NAME"] = "theirs"
+    again = ours.xmgen("up", "vertex-group", "--yes")
+    assert again.ok, again.output
+    assert len(ours.service.bodies) == 1
+    remove(ours, "vertex-group")
 
 
 @pytest.mark.parametrize(
