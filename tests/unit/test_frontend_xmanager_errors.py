@@ -165,7 +165,7 @@ def test_what_led_to_an_exception_is_shown_too(tmp_path: Path) -> None:
         (
             "from xmanager import no_such_name",
             Problem(
-                "the launch script raised ImportError: cannot import name 'no_such_name' from 'xmanager'",
+                "there is no module xmanager.no_such_name",
                 "launcher.py:2",
             ),
         ),

@@ -18,7 +18,7 @@ from types import ModuleType
 
 ROOT = "xmanager"
 
-_OF_XMGEN = frozenset({"xm", "xm_flags", "xm_local", "xm_mock"})
+OF_XMGEN = frozenset({"xm", "xm_flags", "xm_local", "xm_mock"})
 """Parts of XManager that are modules of xmgen itself; the others lie in `xmgen.xm_contrib`."""
 
 _lock = threading.Lock()
@@ -39,7 +39,7 @@ def aliased() -> Generator[None]:
 def ours(name: str) -> str | None:
     """Our module for XManager's module `name`; None when there is none."""
     part = name.removeprefix(f"{ROOT}.")
-    package = "xmgen" if part.partition(".")[0] in _OF_XMGEN else "xmgen.xm_contrib"
+    package = "xmgen" if part.partition(".")[0] in OF_XMGEN else "xmgen.xm_contrib"
     candidate = f"{package}.{part}"
     try:
         return candidate if importlib.util.find_spec(candidate) else None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from xmgen import __file__ as _xmgen_file
 from xmgen.errors import InputError, Problem, XmgenError
+from xmgen.frontends import api_mistakes
 
 _OURS = Path(_xmgen_file).resolve().parent
 _STDLIB = Path(sysconfig.get_path("stdlib")).resolve()
@@ -40,6 +41,8 @@ def raised(error: BaseException, script: Path, place: str) -> XmgenError:
     if isinstance(error, SystemExit):
         reason = f"status {error.code}" if isinstance(error.code, int) else str(error.code)
         return InputError(Problem(f"the launch script ended itself: {reason}", where=where))
+    if mistake := api_mistakes.explained(error):
+        return InputError(Problem(mistake[0], where=where, hint=mistake[1]))
     summary = "".join(traceback.format_exception_only(error)).strip()
     return InputError(Problem(f"the launch script raised {summary}", where=where, hint=_traceback(error, script)))
 
