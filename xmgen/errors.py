@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,8 +55,13 @@ class OperationError(XmgenError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'learning_rate'?`, or the known words when none is close."""
-    choices: Sequence[str] = sorted(known)
+    choices: Sequence[str] = sorted(known, key=_natural)
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(choices)}" if choices else ""
+
+
+def _natural(word: str) -> list[tuple[bool, int, str]]:
+    """`2x4` before `16x16`: numbers in words by their size."""
+    return [(not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", word)]

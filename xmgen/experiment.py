@@ -348,3 +348,6 @@ class Experiment:
     references: tuple[Reference, ...] = ()
     cluster: ClusterChoice | None = None
     pools: tuple[PoolRequest, ...] | None = None
+    origins: Annotated[Mapping[str, str], Field(exclude=True)] = field(
+        default_factory=dict[str, str], compare=False, repr=False
+    )

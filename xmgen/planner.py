@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from xmgen import gke, names, vertex
+from xmgen import gke, names, places, vertex
 from xmgen.catalog.model import Architecture
 from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
@@ -13,6 +13,7 @@ from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, k
 from xmgen.executors import vertex as custom_jobs
 from xmgen.experiment import Experiment, Kubernetes, Local, Vertex, WorkUnit
 from xmgen.identity import identities
+from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
 
 IDENTITY_IN_NAME = 8
@@ -32,15 +33,17 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     problems = [problem for unit in experiment.units for problem in (*_refusals(unit), *_unsayable(unit))]
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
-    cluster = gke.plan(experiment, _places(experiment), _shared(experiment, stacks)) if needs_cluster else None
-    managed = vertex.plan(experiment, _places(experiment)) if _any_on(experiment, Vertex) else None
-    for planned in (code.problems, cluster, managed):
-        problems += planned if isinstance(planned, list) else []
-    problems += [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
+    cluster = gke.plan(experiment, places.of_jobs(experiment), _shared(experiment, stacks)) if needs_cluster else None
+    managed = vertex.plan(experiment, places.of_jobs(experiment)) if _any_on(experiment, Vertex) else None
+    of_executors = [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
+    for planned in (cluster, managed):
+        of_executors += planned if isinstance(planned, list) else []
     pods = {key: each.pods for key, each in cluster.places.items()} if isinstance(cluster, gke.ClusterPlan) else {}
-    problems += addresses.problems(experiment, place, pods)
-    if problems := problems or _mixed(experiment):
-        raise InputError(*_in_order(experiment, problems))
+    problems += [*code.problems, *addresses.problems(experiment, place, pods)]
+    if not problems and not of_executors:
+        of_executors = _mixed(experiment)
+    if problems or of_executors:
+        raise InputError(*places.located(experiment, problems, of_executors))
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
     on_vertex = managed if isinstance(managed, vertex.VertexPlan) else None
     units = tuple(_units(experiment, code, on_cluster, on_vertex))
@@ -104,29 +107,6 @@ def _shared(experiment: Experiment, stacks: Stacks) -> Plan | None:
     return other
 
 
-def place(unit: WorkUnit, job: str = "") -> str:
-    """How an error names a work unit, and a job of it."""
-    where = "auxiliary unit" if unit.role == "auxiliary" else f"work unit {unit.id}"
-    return f"{where}, job {job}" if job else where
-
-
-def _places(experiment: Experiment) -> dict[tuple[int, str], str]:
-    return {
-        (position, job.name): place(unit, job.name)
-        for position, unit in enumerate(experiment.units)
-        for job in unit.jobs
-    }
-
-
-def _in_order(experiment: Experiment, problems: Iterable[Problem]) -> list[Problem]:
-    """The user's order; what is about no job, such as an executable, comes last."""
-    places = [
-        each for unit in experiment.units for each in (place(unit), *(place(unit, job.name) for job in unit.jobs))
-    ]
-    positions = {each: position for position, each in enumerate(dict.fromkeys(places))}
-    return sorted(problems, key=lambda problem: positions.get(problem.where, len(positions)))
-
-
 def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | type[Vertex]) -> bool:
     return any(isinstance(job.executor, executor) for unit in experiment.units for job in unit.jobs)
 
@@ -160,7 +140,7 @@ class _Code:
         for executable in experiment.executables:
             executors = used_by.get(executable.name, {Local})
             if Local in executors:
-                code._add_local(local.executable(executable, code.keys[executable.name], experiment))
+                code._add_local(executable.name, local.executable(executable, code.keys[executable.name], experiment))
             if executors & {Kubernetes, Vertex}:
                 image = images.image(executable, code.keys[executable.name], experiment)
                 if executable.name in late_bound and isinstance(image, PlannedImage):
@@ -170,16 +150,19 @@ class _Code:
                     code.controllers.add(executable.name)
         return code
 
-    def _add_local(self, planned: PlannedExecutable | Problem) -> None:
+    def _add_local(self, name: str, planned: PlannedExecutable | Problem) -> None:
         if isinstance(planned, Problem):
-            self.problems.append(planned)
+            self._refuse(name, planned)
         else:
             self.executables = (*self.executables, planned)
+
+    def _refuse(self, name: str, problem: Problem) -> None:
+        self.problems.append(problem if problem.where else replace(problem, where=places.of_executable(name)))
 
     def _add_image(self, name: str, planned: PlannedImage | str | Problem) -> None:
         match planned:
             case Problem():
-                self.problems.append(planned)
+                self._refuse(name, planned)
             case str():
                 self.references[name] = planned
             case PlannedImage():
@@ -338,16 +321,24 @@ _UNKNOWN = frozenset(
 
 
 def _mixed(experiment: Experiment) -> list[Problem]:
-    places = {Local: "on this machine", Kubernetes: "on a cluster", Vertex: "on Vertex AI"}
-    there = [place for executor, place in places.items() if _any_on(experiment, executor)]
-    if len(there) > 1:
-        return [
-            Problem(
-                f"some work units run {' and others '.join(there)}, but a stack runs in one place",
-                hint="compile them into stacks of their own: a flag of the launch script can choose",
-            )
-        ]
-    return []
+    """A stack has one program, and so one kind of executor."""
+    runs = {Local: "on this machine", Kubernetes: "on a cluster", Vertex: "on Vertex AI"}
+    first = {type(unit.jobs[0].executor): unit for unit in reversed(experiment.units)}
+    there = [executor for executor in runs if executor in first]
+    if len(there) < 2:
+        return []
+    second = max((first[executor] for executor in there), key=lambda unit: experiment.units.index(unit))
+    by_flag = "a flag of the launch script can choose"
+    by_file = "move some to a file of their own"
+    return [
+        Problem(
+            f"some work units run {' and others '.join(runs[executor] for executor in there)}, "
+            "but a stack runs in one place",
+            where=place(second, second.jobs[0].name),
+            hint="compile them into stacks of their own: "
+            f"{by_file if experiment.source.endswith(('.yaml', '.yml')) else by_flag}",
+        )
+    ]
 
 
 def _refusals(unit: WorkUnit) -> list[Problem]:

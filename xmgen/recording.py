@@ -50,6 +50,7 @@ class RecordedUnit:
 
     id:         counts the work units of the experiment from 1; an auxiliary unit has 0.
     identity:   the user's own name for it.
+    origin:     the line of the script that adds it; empty when that is not known.
     after:      the units whose completion the script waited for before it added this one.
     """
 
@@ -57,6 +58,7 @@ class RecordedUnit:
     role: Literal["work_unit", "auxiliary"]
     name: str
     identity: str = ""
+    origin: str = ""
     jobs: list[RecordedJob] = field(default_factory=list["RecordedJob"])
     after: dict[RecordedUnit, None] = field(default_factory=dict["RecordedUnit", None])
 

@@ -148,7 +148,8 @@ def test_a_slice_of_several_hosts_is_in_one_zone() -> None:
 
 def test_a_stack_runs_in_one_place() -> None:
     assert problems(experiment(job(), local_job())) == [
-        "some work units run on this machine and others on a cluster, but a stack runs in one place"
+        "work unit 2, job train: some work units run on this machine and others on a cluster, "
+        "but a stack runs in one place"
     ]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.spec_files import HEAD, problems
+from tests.unit.spec_files import HEAD, load, load_units, problems
+from xmgen import planner
+from xmgen.errors import InputError
 
 JOB = "job: {executable: trainer, executor: {kind: local}}"
 
@@ -279,3 +281,79 @@ def test_braces_in_a_name_are_no_template(tmp_path: Path) -> None:
     assert unit_problems(tmp_path, "u: {job: {executable: '{message} {0}', executor: {kind: local}}}") == [
         "5 …u.job.executable: there is no executable '{message} {0}'\n  known: trainer"
     ]
+
+
+def machine_problems(root: Path, units: str) -> list[tuple[str, str, str]]:
+    """What the planner says of a file that is right in itself."""
+    experiment = load_units(root, units)
+    with pytest.raises(InputError) as caught:
+        planner.plan(experiment)
+    return [(each.where, each.message, each.hint) for each in caught.value.problems]
+
+
+def test_what_no_machine_has_is_said_of_the_requirements_that_ask_for_it(tmp_path: Path) -> None:
+    found = machine_problems(
+        tmp_path,
+        """\
+a:
+  job:
+    executable: trainer
+    executor:
+      kind: kubernetes
+      requirements: {t4: 1, cpu: 96}
+b:
+  jobs:
+    one: {executable: trainer, executor: {kind: kubernetes, requirements: {a100: 3}}}
+    two: {executable: trainer, executor: {kind: kubernetes, requirements: {tpu_v5e: 3x5}}}
+""",
+    )
+    assert [(where, message) for where, message, _ in found] == [
+        (
+            "experiment.yaml:10 work_units.a.job.executor.requirements, work unit 1, job a",
+            "no machine has room for 96 vCPUs, 2 GiB of memory with t4=1",
+        ),
+        (
+            "experiment.yaml:13 work_units.b.jobs.one.executor.requirements, work unit 2, job one",
+            "a100=3: no machine has 3 of these GPUs",
+        ),
+        (
+            "experiment.yaml:14 work_units.b.jobs.two.executor.requirements, work unit 2, job two",
+            "tpu_v5e has no topology '3x5'",
+        ),
+    ]
+    assert found[2][2] == "known: 1x1, 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16"
+
+
+def test_executors_of_several_places_are_for_several_files(tmp_path: Path) -> None:
+    found = machine_problems(
+        tmp_path,
+        """\
+a: {job: {executable: trainer, executor: {kind: local}}}
+b: {job: {executable: trainer, executor: {kind: vertex}}}
+""",
+    )
+    assert found == [
+        (
+            "experiment.yaml:6 work_units.b.job.executor, work unit 2, job b",
+            "some work units run on this machine and others on Vertex AI, but a stack runs in one place",
+            "compile them into stacks of their own: move some to a file of their own",
+        )
+    ]
+
+
+def test_a_program_of_this_machine_is_none_for_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "tool").write_text("")
+    with pytest.raises(InputError) as caught:
+        planner.plan(
+            load(
+                tmp_path,
+                """\
+title: T
+executables:
+  tool: {kind: binary, path: tool}
+work_units:
+  a: {job: {executable: tool, executor: {kind: kubernetes}}}
+""",
+            )
+        )
+    assert [each.where for each in caught.value.problems] == ["experiment.yaml:3 executables.tool"]

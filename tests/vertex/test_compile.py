@@ -392,7 +392,7 @@ TRAIN = "work unit 1, job train"
             [
                 Problem(
                     "some work units run on this machine and others on Vertex AI, but a stack runs in one place",
-                    "",
+                    "work unit 2, job train",
                     "compile them into stacks of their own: a flag of the launch script can choose",
                 )
             ],

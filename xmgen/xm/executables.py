@@ -72,6 +72,7 @@ class Dockerfile(ExecutableSpec):
     dockerfile: str = attrs.field(default=None, converter=lambda path: path or "")  # pyright: ignore
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         self.dockerfile = utils.resolve_path_relative_to_launcher(
             self.dockerfile or str(Path(self.path) / "Dockerfile")
         )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeGuard, TypeVar, Union
 
 import attrs
 
-from xmgen.xm.problems import invalid, of_type
+from xmgen.xm.problems import here, invalid, of_type
 from xmgen.xm.sequential_args import SequentialArgs, UserArgs, merge_args
 
 __all__ = [
@@ -35,7 +35,21 @@ __all__ = [
 _ENV_NAME = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-class ExecutableSpec(abc.ABC):
+class _Written:
+    """Remembers where the script says it, for errors; no part of what it is."""
+
+    _origin = ""
+
+    def __attrs_post_init__(self) -> None:
+        self._origin = here()
+
+    @staticmethod
+    def origin_of(written: _Written) -> str:
+        """`launcher.py:40`; empty when it is not known."""
+        return written._origin
+
+
+class ExecutableSpec(_Written, abc.ABC):
     """What code to run. `Experiment.package` turns it into an `Executable`."""
 
     @property
@@ -55,7 +69,7 @@ class ExecutorSpec(abc.ABC):  # noqa: B024 - a marker, as in XManager
     """For which kind of executor something is packaged."""
 
 
-class Executor(abc.ABC):
+class Executor(_Written, abc.ABC):
     """Where a job runs: `xm_local.Local`, `xm_local.Kubernetes` or `xm_local.Vertex`."""
 
     Spec: ClassVar[Callable[..., ExecutorSpec]]

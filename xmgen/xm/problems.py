@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -50,12 +51,17 @@ def here() -> str:
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
-        if script is not None and (name == script or os.path.realpath(name) == script):
+        if script is not None and (name == script or _real(name) == script):
             return active.place(script, frame.f_lineno)
         if not outside and not name.startswith((*_NOT_THE_USERS, *_LIBRARY, "<")):
             outside = active.place(name, frame.f_lineno)
         frame = frame.f_back
     return outside
+
+
+@functools.lru_cache(maxsize=1024)
+def _real(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def invalid(message: str, hint: str = "") -> InvalidValue:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import cast
 
 from xmgen import experiment as ir
-from xmgen import xm
+from xmgen import places, xm
 from xmgen.errors import InputError, Problem
 from xmgen.recording import RecordedJob, RecordedUnit, Recording
 from xmgen.xm_local.order import in_order
@@ -33,6 +33,7 @@ class _Conversion:
         self._problems = list(recording.problems)
         self._executables = Executables(recording, self._problems)
         self._executors = Executors(self._problems)
+        self._origins: dict[str, str] = {}
 
     def experiment(self, title: str | None, stack: str, source: str) -> ir.Experiment:
         title = self._title() if title is None else title
@@ -43,7 +44,7 @@ class _Conversion:
         for executable in self._executables.defined:
             self._check_texts(asdict(executable), "its definition", f"executable {executable.name}")
         if self._problems:
-            raise InputError(*self._problems)
+            raise InputError(*(places.at(self._origins, problem) for problem in self._problems))
         return ir.Experiment(
             title=title,
             stack=stack,
@@ -52,6 +53,7 @@ class _Conversion:
             executables=tuple(self._executables.defined),
             units=tuple(units),
             references=tuple(self._recording.references),
+            origins=self._origins | self._executables.origins,
         )
 
     def _title(self) -> str:
@@ -66,6 +68,7 @@ class _Conversion:
         return next(iter(with_units or self._recording.titles), "")
 
     def _unit(self, unit: RecordedUnit, after: Sequence[int]) -> ir.WorkUnit:
+        self._origins[unit.description] = unit.origin
         self._check_text(unit.identity, "the identity", unit.description)
         names = [job.name for job in unit.jobs]
         for name in sorted({name for name in names if names.count(name) > 1}):
@@ -81,7 +84,9 @@ class _Conversion:
         )
 
     def _job(self, unit: RecordedUnit, job: RecordedJob) -> ir.Job:
-        where = f"{unit.description}, job {job.name}"
+        where = places.of_job(unit.description, job.name)
+        self._origins[where] = unit.origin
+        self._origins[places.of_executor(where)] = xm.Executor.origin_of(job.executor)
         self._check_job(job, where)
         return ir.Job(
             name=job.name,

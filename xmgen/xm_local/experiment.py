@@ -13,7 +13,7 @@ from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
 from xmgen.xm.async_packager import AsyncPackager
 from xmgen.xm.metadata_context import KeptAnnotations
-from xmgen.xm.problems import refuse, repeatable, unsupported
+from xmgen.xm.problems import here, refuse, repeatable, unsupported
 from xmgen.xm.units import CreateTask, creator
 from xmgen.xm.utils import ARGV_ESCAPER
 from xmgen.xm_local.executors import Kubernetes, Local, Vertex
@@ -153,11 +153,11 @@ class LocalExperiment(xm.Experiment):
     ) -> xm.ExperimentUnit:
         if isinstance(role, xm.WorkUnitRole):
             number = len(self._work_units) + 1
-            recorded = RecordedUnit(number, "work_unit", f"{self.experiment_id}_{number}", identity)
+            recorded = RecordedUnit(number, "work_unit", f"{self.experiment_id}_{number}", identity, here())
             unit = LocalWorkUnit(self, self._create_task, args, role, recorded)
             self._work_units[number] = unit
         elif isinstance(role, xm.AuxiliaryUnitRole):
-            recorded = RecordedUnit(0, "auxiliary", f"{self.experiment_id}_auxiliary", identity)
+            recorded = RecordedUnit(0, "auxiliary", f"{self.experiment_id}_auxiliary", identity, here())
             unit = LocalAuxiliaryUnit(self, self._create_task, args, role, recorded)
         else:
             raise unsupported(f"{role!r} is no role", hint="xm.WorkUnitRole() or xm.AuxiliaryUnitRole(…)")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from xmgen import experiment as ir
-from xmgen import lock, sources, xm
+from xmgen import lock, places, sources, xm
 from xmgen.errors import InputError, Problem
 from xmgen.recording import Recording
 from xmgen.xm_local.executables import (
@@ -21,10 +21,14 @@ from xmgen.xm_local.executables import (
 
 
 class Executables:
-    """defined: the experiment's executables. Equal ones are one; different ones of one name get `-2`, `-3`."""
+    """defined: the experiment's executables. Equal ones are one; different ones of one name get `-2`, `-3`.
+
+    origins: where the script describes them, see `xmgen.places`.
+    """
 
     def __init__(self, recording: Recording, problems: list[Problem]) -> None:
         self.defined: list[ir.Executable] = []
+        self.origins: dict[str, str] = {}
         self._recording = recording
         self._problems = problems
         self._names: dict[Hashable, tuple[object, str]] = {}
@@ -43,7 +47,11 @@ class Executables:
         # The object is kept beside the name: an id is only unique while its object lives.
         key = (id(spec), tag)
         if key not in self._names:
-            self._names[key] = (spec, self._add(self._convert(spec, tag)))
+            before, origin = len(self._problems), xm.ExecutableSpec.origin_of(spec)
+            name = self._add(self._convert(spec, tag))
+            self._problems[before:] = [_at(origin, problem) for problem in self._problems[before:]]
+            self.origins.setdefault(places.of_executable(name), origin)
+            self._names[key] = (spec, name)
         return self._names[key][1]
 
     def _add(self, executable: ir.Executable | None) -> str:
@@ -204,6 +212,11 @@ class Executables:
                 Problem("lies outside the project", relative, f"the project is {self._recording.root}")
             )
         return relative
+
+
+def _at(origin: str, problem: Problem) -> Problem:
+    """The problem, with the line of the script that describes the executable before its own place."""
+    return replace(problem, where=f"{origin} {problem.where}".strip())
 
 
 def _entrypoint(entrypoint: xm.ModuleName | xm.CommandList) -> ir.ModuleName | ir.CommandList:

@@ -35,7 +35,7 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
         )
     read = document.read(source, name)
     checked, around = _check(read, root=root, here=source.parent)
-    return build.experiment(checked, around.references, root=root, stack=stack, source=name)
+    return build.experiment(checked, around.references, root=root, stack=stack, source=name, where=read.where)
 
 
 def schema() -> dict[str, Any]:

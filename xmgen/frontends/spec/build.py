@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
 from xmgen import experiment as ir
-from xmgen import names, sources
+from xmgen import names, places, sources
 from xmgen.frontends.spec import model
 from xmgen.frontends.spec.sweep import Trial, blocks, expand
 from xmgen.frontends.spec.values import Address, Arg, Item, Shell
 
 
 def experiment(
-    spec: model.Spec, references: Iterable[ir.Reference], *, root: Path, stack: str, source: str
+    spec: model.Spec,
+    references: Iterable[ir.Reference],
+    *,
+    root: Path,
+    stack: str,
+    source: str,
+    where: Callable[[Sequence[str]], str],
 ) -> ir.Experiment:
-    """Paths in `spec` are relative to `root` already. references: those whose tokens stand in it."""
+    """Paths in `spec` are relative to `root` already. references: those whose tokens stand in it. where: how an error
+    names what stands at a key path."""
+    origins = {places.of_executable(name): where(["executables", name]) for name in spec.executables}
     executables = {name: _executable(name, each, root, source) for name, each in spec.executables.items()}
     return ir.Experiment(
         title=spec.title,
@@ -25,9 +33,10 @@ def experiment(
         source=source,
         experiment_id=names.experiment_id(stack),
         executables=tuple(executables.values()),
-        units=tuple(_units(spec, names.experiment_id(stack))),
+        units=tuple(_units(spec, names.experiment_id(stack), where, origins)),
         references=tuple(references),
         cluster=_cluster(spec.cluster),
+        origins=origins,
     )
 
 
@@ -109,7 +118,10 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _units(spec: model.Spec, experiment_id: int) -> Iterator[ir.WorkUnit]:
+def _units(
+    spec: model.Spec, experiment_id: int, where: Callable[[Sequence[str]], str], origins: dict[str, str]
+) -> Iterator[ir.WorkUnit]:
+    """origins: gets the places of the units and their jobs."""
     positions: dict[str, tuple[int, ...]] = {}
     position = number = 0
     for name in _order(spec.work_units):
@@ -117,6 +129,7 @@ def _units(spec: model.Spec, experiment_id: int) -> Iterator[ir.WorkUnit]:
         depends_on = tuple(sorted({each for other in unit.depends_on for each in positions[other]}))
         first = position
         templates = _templates(spec, name, unit)
+        sites = _sites(name, unit, where)
         for trial in expand(blocks(unit.sweep)):
             if unit.role == "work_unit":
                 number += 1
@@ -130,8 +143,20 @@ def _units(spec: model.Spec, experiment_id: int) -> Iterator[ir.WorkUnit]:
             prefix = names.unit_prefix(experiment_id, made)
             target = "" if isinstance(unit, model.SingleJob) else None
             yield replace(made, jobs=tuple(template.job(trial, target, prefix) for template in templates))
+            origins.update({f"{places.place(made)}{rest}": site for rest, site in sites.items()})
             position += 1
         positions[name] = tuple(range(first, position))
+
+
+def _sites(name: str, unit: model.WorkUnit, where: Callable[[Sequence[str]], str]) -> dict[str, str]:
+    """Where the file has a unit, its jobs and their executors: by what an error says after the unit's number."""
+    path = ["work_units", name]
+    result = {"": where(path)}
+    for job in model.jobs(unit, name):
+        at = [*path, "job"] if isinstance(unit, model.SingleJob) else [*path, "jobs", job]
+        result[places.of_job("", job)] = where(at)
+        result[places.of_executor(places.of_job("", job))] = where([*at, "executor", "requirements"])
+    return result
 
 
 def _order(units: Mapping[str, model.WorkUnit]) -> list[str]:

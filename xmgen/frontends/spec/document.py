@@ -61,11 +61,15 @@ class Document:
         """The line of what stands at a key path."""
         return _locate(self._root, path)[0]
 
-    def problem(self, message: str, path: Sequence[str | int] = (), hint: str = "") -> Problem:
-        """A problem at a key path. Parts of the path that are not in the file are ignored."""
+    def where(self, path: Sequence[str | int]) -> str:
+        """The place of a key path as an error names it. Parts of the path that are not in the file are ignored."""
         line, keys = _locate(self._root, path)
         where = f"{self.name}:{line}"
-        return Problem(message, where=f"{where} {keys}" if keys else where, hint=hint)
+        return f"{where} {keys}" if keys else where
+
+    def problem(self, message: str, path: Sequence[str | int] = (), hint: str = "") -> Problem:
+        """A problem at a key path."""
+        return Problem(message, where=self.where(path), hint=hint)
 
 
 def read(path: Path, name: str) -> Document:

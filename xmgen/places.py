@@ -1,0 +1,61 @@
+"""How errors name what is wrong: by work unit and job, and, as far as a front end knows, by its place in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from xmgen.errors import Problem
+from xmgen.experiment import Experiment, WorkUnit
+
+
+def place(unit: WorkUnit, job: str = "") -> str:
+    """How an error names a work unit, and a job of it."""
+    where = "auxiliary unit" if unit.role == "auxiliary" else f"work unit {unit.id}"
+    return of_job(where, job) if job else where
+
+
+def of_job(unit: str, job: str) -> str:
+    return f"{unit}, job {job}"
+
+
+def of_executor(job: str) -> str:
+    """Of the executor of a job, in `Experiment.origins`."""
+    return f"{job}, executor"
+
+
+def of_executable(name: str) -> str:
+    return f"executable {name}"
+
+
+def of_jobs(experiment: Experiment) -> dict[tuple[int, str], str]:
+    return {
+        (position, job.name): place(unit, job.name)
+        for position, unit in enumerate(experiment.units)
+        for job in unit.jobs
+    }
+
+
+def located(experiment: Experiment, problems: Iterable[Problem], of_executors: Iterable[Problem] = ()) -> list[Problem]:
+    """The problems in the user's order, with their places in the source. What is about no job, such as an executable,
+    comes last.
+
+    of_executors: those that are about the executor of the job at their place, such as its requirements.
+    """
+    names = [each for unit in experiment.units for each in (place(unit), *(place(unit, job.name) for job in unit.jobs))]
+    positions = {each: position for position, each in enumerate(dict.fromkeys(names))}
+    found = [
+        *((problem, problem.where) for problem in problems),
+        *((problem, of_executor(problem.where)) for problem in of_executors),
+    ]
+    found.sort(key=lambda pair: positions.get(pair[0].where, len(positions)))
+    return [at(experiment.origins, problem, key) for problem, key in found]
+
+
+def at(origins: Mapping[str, str], problem: Problem, key: str = "") -> Problem:
+    """The problem, with its place in the source. key: what to look up first, if not its own place."""
+    origin = origins.get(key) or origins.get(problem.where)
+    if problem.where.startswith(of_executable("")):
+        # Its message names it.
+        return replace(problem, where=origin or "")
+    return replace(problem, where=f"{origin}, {problem.where}") if origin else problem
