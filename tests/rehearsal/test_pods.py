@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, status, xmgen
 from tests.rehearsal.test_matrix import IMAGE, write
 from tests.rehearsal.test_misfits import T4, tamper
-from xmgen.engine.pods import job_end
+from xmgen.engine.pods import how_it_failed, job_end
 from xmgen.executors.kubernetes import job_name
 from xmgen.experiment import Kubernetes
 from xmgen.plan import Plan
@@ -29,6 +28,7 @@ pytestmark = pytest.mark.rehearsal
 SECONDS = 120.0
 """How long anything here may take on a busy machine."""
 
+EVICTED = "was evicted: Pod was terminated in response to imminent node shutdown."
 STEPS = [f"step {number}" for number in range(30)]
 RETRIED = Kubernetes(requirements=T4.requirements, retries=1)
 
@@ -115,7 +115,7 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project, tmp_path: 
     assert job["spec"]["backoffLimit"] == 0
     first, second = pods_of(told, plan, 3)
     assert [pod["status"]["phase"] for pod in (first, second)] == ["Failed", "Succeeded"]
-    assert first["status"]["message"] == "Pod was terminated in response to imminent node shutdown."
+    assert how_it_failed(first) == EVICTED
 
     report = told.run(plan)
     assert ([each.job for each in report.misfits], report.failures) == ([job_name(plan.units[6].manifests[0])], [])
@@ -148,6 +148,4 @@ def test_an_up_that_waits_for_a_training_that_fails(told: Rehearsal, scratch: Pr
     told.director.tell([])
     xmgen(told, "up", "awaited", "--yes")
     assert told.observer.wait(lambda: ends(told, plan) == ["finished", "finished"], SECONDS)
-    again = json.loads(xmgen(told, "up", "awaited", "--yes", "--json").stdout.splitlines()[-1])
-    assert again["changes"].keys() == {"same"}
     xmgen(told, "destroy", "awaited", "--yes")

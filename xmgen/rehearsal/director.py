@@ -6,8 +6,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
 from xmgen.rehearsal.api import Api
@@ -15,11 +13,9 @@ from xmgen.rehearsal.cloud.pools import Pools, View, ended
 from xmgen.rehearsal.cloud.scheduling import Object
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.outcomes import USUAL, Rule
-from xmgen.rehearsal.stages import EXIT_CODE, LOG, OUTCOME, SECONDS, UNTOLD
+from xmgen.rehearsal.stages import EXIT_CODE, LOG, OUTCOME, SECONDS, SHUT_DOWN, UNTOLD
 
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
-
-SIGTERM_EXIT_CODE = 143
 
 
 class Director:
@@ -35,6 +31,8 @@ class Director:
         """The pods of a Job, and of an index of it, in the order in which they were told."""
         self._due: dict[str, float] = {}
         """Pods whose node is to be reclaimed, and when."""
+        self._leaving: set[str] = set()
+        """Nodes that are being reclaimed."""
         self._lock = threading.Lock()
 
     def tell(self, rules: Sequence[Rule]) -> None:
@@ -48,6 +46,7 @@ class Director:
 
     def step(self, view: View) -> None:
         """Raises OSError when the API server does not answer."""
+        self._take_away(view)
         with self._lock:
             rules = self._rules
         for pod in view.pods:
@@ -78,59 +77,23 @@ class Director:
 
     def _evict_when_due(self, view: View, pod: Object, seconds: float) -> None:
         uid, now = str(pod["metadata"]["uid"]), time.monotonic()
-        if now < self._due.setdefault(uid, now + seconds) or ended(pod):
-            return
         node = str(pod["spec"]["nodeName"])
-        going = self._pools.with_its_slice(view, node)
-        running = view.by_node()
+        if now < self._due.setdefault(uid, now + seconds) or node in self._leaving:
+            return
+        self._leaving |= (going := self._pools.with_its_slice(view, node))
         for each in going:
-            for other in running.get(each, []):
-                self._api.request("PATCH", f"{_path(other)}/status", {"status": shut_down(other)})
-        self._pools.reclaim(going)
+            self._api.request("PATCH", f"/api/v1/nodes/{each}", {"spec": {"unschedulable": True}})
+        told = {"metadata": {"annotations": {OUTCOME: SHUT_DOWN}}}
+        running = view.by_node()
+        for other in [other for each in going for other in running.get(each, [])]:
+            self._api.request("PATCH", _path(other), told)
 
-
-def shut_down(pod: Object) -> dict[str, Any]:
-    """What becomes of a pod's status when its spot node is reclaimed: GKE's nodes shut down gracefully, and then the
-    kubelet ends pods so (Kubernetes documentation, Node Shutdowns and Pod disruption conditions).
-    """
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    status = pod["status"]
-    ready = [
-        {**each, "status": "False", "reason": "PodFailed", "lastTransitionTime": now}
-        if each["type"] in ("Ready", "ContainersReady")
-        else each
-        for each in status.get("conditions", [])
-    ]
-    target = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "TerminationByKubelet",
-        "message": "Pod was terminated in response to imminent node shutdown.",
-        "lastTransitionTime": now,
-    }
-    containers = [
-        {
-            **each,
-            "ready": False,
-            "started": False,
-            "state": {
-                "terminated": {
-                    "exitCode": SIGTERM_EXIT_CODE,
-                    "reason": "Error",
-                    "startedAt": status.get("startTime", now),
-                    "finishedAt": now,
-                }
-            },
-        }
-        for each in status.get("containerStatuses", [])
-    ]
-    return {
-        "phase": "Failed",
-        "reason": "Terminated",
-        "message": target["message"],
-        "conditions": [*ready, target],
-        "containerStatuses": containers,
-    }
+    def _take_away(self, view: View) -> None:
+        """The nodes that leave, once all of their pods have ended."""
+        running = view.by_node()
+        gone = {node for node in self._leaving if not running.get(node)}
+        self._pools.reclaim(sorted(gone))
+        self._leaving -= gone
 
 
 def _path(pod: Object) -> str:

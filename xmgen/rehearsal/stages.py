@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 OUTCOME = "rehearsal.xmgen/outcome"
-"""Annotation of a pod: one of `outcomes.OUTCOMES`, or UNTOLD."""
+"""Annotation of a pod: one of `outcomes.OUTCOMES`, UNTOLD, or SHUT_DOWN."""
 
 UNTOLD = "untold"
 """The outcome of a pod that runs on until it is told another."""
+
+SHUT_DOWN = "shut-down"
+"""The outcome of a pod whose node is reclaimed now."""
 
 SECONDS = "rehearsal.xmgen/seconds"
 """Annotation of a pod: how long it runs, as Go writes durations (`90s`)."""
@@ -23,6 +26,7 @@ LOG = "rehearsal.xmgen/log"
 """Annotation of a pod: what it prints."""
 
 OOM_EXIT_CODE = 137
+SIGTERM_EXIT_CODE = 143
 
 _ANNOTATION = '.metadata.annotations["{}"]'
 _DELETION = ".metadata.deletionTimestamp"
@@ -66,6 +70,7 @@ conditions:
   status: "False"
   type: {{{{ $type }}}}
 {{{{ end }}}}
+{more}
 containerStatuses:
 {{{{ range .spec.containers }}}}
 - image: {{{{ .image | Quote }}}}
@@ -82,6 +87,19 @@ containerStatuses:
       startedAt: {{{{ $started | Quote }}}}
 {{{{ end }}}}
 phase: {phase}
+"""
+
+# As a kubelet ends pods whose node shuts down, which it does when Google reclaims it (Kubernetes documentation, Node
+# Shutdowns; Pod disruption conditions).
+_WHY_SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
+_DISRUPTED = f"""- lastTransitionTime: {{{{ $now | Quote }}}}
+  message: {_WHY_SHUT_DOWN}
+  reason: TerminationByKubelet
+  status: "True"
+  type: DisruptionTarget"""
+_SHUT_DOWN = f"""
+message: {_WHY_SHUT_DOWN}
+reason: Terminated
 """
 
 
@@ -116,10 +134,13 @@ def stages(seconds: float, kubelet_port: int) -> list[dict[str, Any]]:
         "durationMilliseconds": round(seconds * 1000),
         "durationFrom": {"expressionFrom": _ANNOTATION.format(SECONDS)},
     }
-    succeeded = _ENDED.format(condition="PodCompleted", code=0, reason="Completed", phase="Succeeded")
+    succeeded = _ENDED.format(condition="PodCompleted", code=0, reason="Completed", phase="Succeeded", more="")
     code = f'index .metadata.annotations "{EXIT_CODE}"'
-    failed = _ENDED.format(condition="PodFailed", code=code, reason="Error", phase="Failed")
-    killed = _ENDED.format(condition="PodFailed", code=OOM_EXIT_CODE, reason="OOMKilled", phase="Failed")
+    failed = _ENDED.format(condition="PodFailed", code=code, reason="Error", phase="Failed", more="")
+    killed = _ENDED.format(condition="PodFailed", code=OOM_EXIT_CODE, reason="OOMKilled", phase="Failed", more="")
+    evicted = _SHUT_DOWN + _ENDED.format(
+        condition="PodFailed", code=SIGTERM_EXIT_CODE, reason="Error", phase="Failed", more=_DISRUPTED
+    )
     ready = {"statusTemplate": _READY.format(port=kubelet_port)}
     return [
         _stage(
@@ -145,12 +166,14 @@ def stages(seconds: float, kubelet_port: int) -> list[dict[str, Any]]:
         ),
         _stage(
             "pod-succeed",
-            [*of_a_job, _requires(outcome, "NotIn", "fail", "oom", "evict", "hang", UNTOLD)],
+            [*of_a_job, _requires(outcome, "NotIn", "fail", "oom", "evict", "hang", SHUT_DOWN, UNTOLD)],
             {"statusTemplate": succeeded},
             delay,
         ),
         _stage("pod-fail", [*of_a_job, _requires(outcome, "In", "fail")], {"statusTemplate": failed}, delay),
         _stage("pod-oom", [*of_a_job, _requires(outcome, "In", "oom")], {"statusTemplate": killed}, delay),
+        # In the place of what was to become of the pod: kwok does that later whatever its status is by then.
+        _stage("pod-shut-down", [*of_a_job, _requires(outcome, "In", SHUT_DOWN)], {"statusTemplate": evicted}),
         _stage("pod-delete", [_requires(_DELETION, "Exists")], {"finalizers": {"empty": False}, "delete": True}),
     ]
 

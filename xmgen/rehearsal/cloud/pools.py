@@ -129,12 +129,12 @@ class Pools:
         with ThreadPoolExecutor(_THREADS) as threads:
             list(threads.map(self._evict, [str(node["metadata"]["name"]) for node in nodes]))
 
-    def with_its_slice(self, view: View, node: str) -> list[str]:
+    def with_its_slice(self, view: View, node: str) -> set[str]:
         """The nodes that Google takes away when it takes this one: of a slice of several hosts, all."""
         pool = next((name for name, nodes in view.by_pool().items() if node in map(_name, nodes)), "")
         if (found := self._kind(pool)) is None or found.hosts == 1:
-            return [node]
-        return [_name(each) for each in view.by_pool()[pool]]
+            return {node}
+        return {_name(each) for each in view.by_pool()[pool]}
 
     def reclaim(self, names: Sequence[str]) -> None:
         """Spot machines are taken back. The pods on them are there still, for Kubernetes to collect."""
