@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xmgen import lock, manifests, program_gke, program_vertex, summary
+from xmgen import configuration, lock, manifests, program_gke, program_vertex, summary
 from xmgen.generated import python
 from xmgen.plan import Plan, header
 from xmgen.project import LOCK_FILE
@@ -21,7 +21,7 @@ def render(plan: Plan) -> dict[str, str]:
         files = program_vertex.files(plan)
     else:
         files = _local_files(plan)
-    files["SUMMARY.md"] = summary.render(plan, surroundings(plan))
+    files["SUMMARY.md"] = summary.render(plan, surroundings(plan), configuration.of_files(files))
     return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
 
 

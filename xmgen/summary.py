@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from xmgen import arguments, resource_types
+from xmgen import arguments, configuration, resource_types
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
     Arg,
@@ -24,6 +24,7 @@ from xmgen.plan import Plan, header
 from xmgen.templating import render as render_template
 
 if TYPE_CHECKING:
+    from xmgen.configuration import Setting
     from xmgen.surroundings import Surrounding
 
 ROWS = 200
@@ -40,8 +41,8 @@ def overview(plan: Plan) -> str:
     return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
 
 
-def render(plan: Plan, beside: Sequence[Surrounding] = ()) -> str:
-    """beside: what the stack creates beside the resources that are counted."""
+def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Setting] = ()) -> str:
+    """beside: what the stack creates beside the resources that are counted. read: the configuration of its program."""
     experiment = plan.experiment
     jobs = [job for unit in experiment.units for job in unit.jobs]
     shared = shared_arguments(jobs)
@@ -65,6 +66,7 @@ def render(plan: Plan, beside: Sequence[Surrounding] = ()) -> str:
         beside=beside,
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
         notes=plan.notes,
+        needed=[each for each in read if each.needed and each.name not in configuration.DEFAULTED],
         executables=[
             {"name": executable.name, "kind": type(executable).__name__, "origin": _origin(executable)}
             for executable in experiment.executables
@@ -76,7 +78,8 @@ def render(plan: Plan, beside: Sequence[Surrounding] = ()) -> str:
     )
 
 
-def _resources(plan: Plan) -> list[tuple[str, int]]:
+def _resources(plan: Plan) -> list[tuple[str, int, str]]:
+    """Type, number, and what to know of it."""
     runs = [unit for unit in plan.units if unit.executor == "local"]
     jobs = [manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests]
     own = 1 if plan.cluster and plan.cluster.kind == "own" else 0
@@ -84,13 +87,13 @@ def _resources(plan: Plan) -> list[tuple[str, int]]:
         (resource_types.EXECUTABLE, len(plan.executables)),
         (resource_types.RUN, len(runs)),
         (resource_types.CLUSTER, own),
-        # And the one for the cluster's own pods.
         (resource_types.NODE_POOL, len(plan.cluster.pools) + own if plan.cluster else 0),
         (resource_types.IMAGE, len(plan.images)),
         (resource_types.JOB, len(jobs)),
         (resource_types.CUSTOM_JOB, sum(unit.executor == "vertex" for unit in plan.units)),
     ]
-    return [(type, count) for type, count in counts if count]
+    notes = {resource_types.NODE_POOL: "one for the cluster's own pods"} if own else {}
+    return [(type, count, notes.get(type, "")) for type, count in counts if count]
 
 
 def _pool(pool: NodePool) -> dict[str, str]:

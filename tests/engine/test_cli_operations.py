@@ -182,7 +182,10 @@ def test_from_a_source_to_results_and_back_to_nothing(user: User) -> None:
     assert sorted(user.marks()) == ["1", "2", "3"]
 
     text = user.run("destroy", "rates")
-    assert "rates: 5 resources removed." in text
+    lines = [line for line in text.splitlines() if line.startswith(("deleted ", "removed "))]
+    assert len(lines) == 4
+    assert "rates: 4 resources removed." in text
+    assert "rates is not up; `xmgen up rates` runs it." in user.run("status", "rates")
     assert "Kept: what 3 trials wrote, below .xmgen/rates/runs." in text
     assert (user.root / first["outputPath"] / "metrics.json").is_file()
     result = user.events("destroy", "rates", "--no-keep-outputs", "--remove")[-1]

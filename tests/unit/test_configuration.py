@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from tests.conftest import ROOT
 from xmgen import configuration, init, project
+from xmgen.cli import cli
 from xmgen.commands import settings
 from xmgen.configuration import Setting
 from xmgen.errors import InputError
@@ -183,6 +186,44 @@ def test_a_secret_without_a_value_is_refused(monkeypatch: pytest.MonkeyPatch, ty
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     with pytest.raises(InputError, match="no value for b on standard input"):
         settings.ask(("a", "b"))
+
+
+LLM = """\
+title: LLM
+executables:
+  train: {kind: container, image_path: python}
+work_units:
+  train:
+    job:
+      executable: train
+      executor: {kind: kubernetes, requirements: {t4: 1}}
+      env_vars: {WANDB_API_KEY: {secret: wandbKey}}
+"""
+
+
+def test_every_command_says_what_is_to_be_set_before_up(here: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here.root)
+    (here.root / "llm.yaml").write_text(LLM)
+
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert said("compile", "llm.yaml").splitlines()[-1] == (
+        "Next: `xmgen inspect llm` shows it, `xmgen up llm --set gcp:project=… --secret wandbKey` runs it."
+    )
+    missing = [{"name": "gcp:project", "secret": False}, {"name": "wandbKey", "secret": True}]
+    assert json.loads(said("compile", "llm.yaml", "--json"))["missing"] == missing
+    assert "to be set before `up`: gcp:project, the secret wandbKey\n" in said("inspect", "llm")
+    configuration = json.loads(said("inspect", "llm", "--json"))["configuration"]
+    assert {"name": "wandbKey", "secret": True, "needed": True} in configuration
+    summary = (here.stack("llm") / "SUMMARY.md").read_text()
+    assert "\nTo be set before `up`: `gcp:project`, the secret `wandbKey`.\n" in summary
+    assert "| `gcp:container/nodePool:NodePool`, one for the cluster's own pods | 2 |" in summary
+    here.settings("llm").write_text("config: {gcp:project: p, experiments:wandbKey: {secure: v1:xyz}}")
+    assert said("compile", "llm.yaml").splitlines()[-1].endswith("`xmgen up llm` runs it.")
+    assert "to be set" not in said("inspect", "llm")
 
 
 @pytest.mark.gcp

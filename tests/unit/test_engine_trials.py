@@ -78,3 +78,18 @@ def test_a_trial_is_what_its_resource_says(state: dict[str, object] | None, expe
 def test_secrets_are_never_shown() -> None:
     secret = {SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
     assert trials.visible({"a": [1, {"b": secret}], "c": secret}) == {"a": [1, {"b": "[secret]"}], "c": "[secret]"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "up"),
+    [
+        (None, False),
+        ([], False),
+        (["pulumi:pulumi:Stack", "pulumi:providers:gcp"], False),
+        (["pulumi:pulumi:Stack", "gcp:compute/network:Network"], True),
+    ],
+)
+def test_a_stack_is_up_when_there_is_anything_of_it(kinds: list[str] | None, up: bool) -> None:
+    resources = [{"urn": f"urn:pulumi:dev::experiments::{kind}::x", "type": kind} for kind in kinds or []]
+    export = None if kinds is None else json.dumps({"deployment": {"resources": resources}})
+    assert trials.is_up(export) is up

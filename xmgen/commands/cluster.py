@@ -15,7 +15,7 @@ import yaml
 
 from xmgen import compiler, configuration, names, planner, program
 from xmgen.commands import operate, output, settings, target
-from xmgen.engine import session
+from xmgen.engine import session, trials
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.frontends import cluster as frontend
 from xmgen.frontends.spec import document
@@ -74,10 +74,7 @@ def _users(project: Project, name: str) -> list[str]:
 def _is_up(project: Project, stack: str) -> bool:
     """Whether the backend has anything of a stack."""
     work = session.begin(project, stack)
-    if not work.exists():
-        return False
-    resources: list[dict[str, Any]] = json.loads(work.export())["deployment"].get("resources") or []
-    return any(resource["type"] != "pulumi:pulumi:Stack" for resource in resources)
+    return work.exists() and trials.is_up(work.export())
 
 
 def credentials(project: Project, name: str, *, json_: bool) -> int:

@@ -39,10 +39,10 @@ def status(project: Project, stack: str, *, json: bool) -> None:
             _with_journal(project, stack, trials.trial(name, varying, state.get(name)), active=active)
             for name, varying in trials.rows(plan)
         ]
+    up = trials.is_up(export)
     if json:
-        output.print_json(
-            {"stack": stack, "active": active, "current": current, "units": [trials.as_json(unit) for unit in units]}
-        )
+        known = [trials.as_json(unit) for unit in units]
+        output.print_json({"stack": stack, "up": up, "active": active, "current": current, "units": known})
     else:
         print_results(units)
         print_waiting(units)
@@ -51,6 +51,8 @@ def status(project: Project, stack: str, *, json: bool) -> None:
             output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
         if plan.vertex and (folders := {unit.output.rpartition("/")[0] for unit in units if unit.output}):
             output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
+        if not up and not active:
+            output.say(f"\n{stack} is not up; `xmgen up {stack}` runs it.")
         if active:
             output.say("\nAn operation is at work on the stack.")
     if unreached is not None:

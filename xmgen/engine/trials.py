@@ -201,6 +201,12 @@ def resources(export: str) -> list[Resource]:
     return _list(_deployment(export).get("resources"))
 
 
+def is_up(export: str | None) -> bool:
+    """Whether there is anything of a stack; None is the state of one that is not there."""
+    kinds = [str(resource["type"]) for resource in resources(export)] if export is not None else []
+    return any(not kind.startswith("pulumi:") for kind in kinds)
+
+
 def pending_operations(export: str) -> list[Resource]:
     """Operations that the engine began and never saw end, because it was killed."""
     return _list(_deployment(export).get("pending_operations"))
