@@ -19,11 +19,16 @@ def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], O
     """The units as they stand now; as Pulumi knew them last, with the reason, when the cluster cannot be asked."""
     known = trials.elsewhere(plan, export)
     try:
-        cluster = kubernetes.connect(work, export) if export is not None else None
+        cluster = _connect(work, plan, export) if export is not None else None
         # Without a cluster nothing runs.
         return (known if cluster is None or export is None else jobs.units(plan, export, cluster)), None
     except OperationError as error:
         return known, error
+
+
+def _connect(work: Session, plan: Plan, export: str) -> Connection | None:
+    """None also for a stack that is but a cluster: there is nothing to ask for."""
+    return kubernetes.connect(work, export) if plan.units else None
 
 
 @dataclass(slots=True)
@@ -71,7 +76,7 @@ def prepare(work: Session, plan: Plan) -> Preparation:
     """
     export = work.export()
     try:
-        cluster = kubernetes.connect(work, export)
+        cluster = _connect(work, plan, export)
         again = {} if cluster is None else jobs.to_run_again(plan, export, cluster)
     except OperationError as error:
         # This very `up` may be the one that brings the cluster back.
