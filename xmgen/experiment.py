@@ -76,6 +76,7 @@ class PythonContainer:
     exclude:      files of the folder that are not its code: the experiment's own source.
     ignore:       the lines of the folder's `.dockerignore`.
     requirements: whether the folder has a `requirements.txt`, which lists what the image installs.
+    elsewhere:    of an entry point that is none of the folder's modules, the one that is called most like it, or empty.
     """
 
     kind: Literal["python_container"] = "python_container"
@@ -86,6 +87,7 @@ class PythonContainer:
     exclude: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     requirements: bool = False
+    elsewhere: str | None = None
     base_image: str | None = None
     docker_instructions: tuple[str, ...] | None = None
     use_deep_module: bool = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from xmgen import gke, names, places, vertex
+from xmgen import entrypoints, gke, names, places, vertex
 from xmgen.catalog.model import Architecture
 from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
-from xmgen.experiment import Experiment, Kubernetes, Local, Vertex, WorkUnit
+from xmgen.experiment import Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
@@ -363,6 +363,11 @@ def _refusals(unit: WorkUnit) -> list[Problem]:
 
 
 def _notes(experiment: Experiment) -> list[str]:
+    modules = [
+        entrypoints.note(each.name, each.entrypoint.module, each.path, each.elsewhere)
+        for each in experiment.executables
+        if isinstance(each, PythonContainer) and isinstance(each.entrypoint, ModuleName) and each.elsewhere is not None
+    ]
     ignored = {
         name
         for unit in experiment.units
@@ -371,5 +376,5 @@ def _notes(experiment: Experiment) -> list[str]:
         for name in local.ignored(job.executor.requirements)
     }
     if not ignored:
-        return []
-    return [f"The Local executor takes cpu and local_gpu; it ignores {', '.join(sorted(ignored))}."]
+        return modules
+    return [*modules, f"The Local executor takes cpu and local_gpu; it ignores {', '.join(sorted(ignored))}."]

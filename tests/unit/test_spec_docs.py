@@ -27,7 +27,7 @@ def fragments() -> list[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name in ("code/train.py", "image/Dockerfile", "bin/tool"):
+    for name in ("train.py", "code/train.py", "image/Dockerfile", "bin/tool"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     return tmp_path

@@ -67,7 +67,7 @@ class StackChange:
     problem: str = ""
 
 
-CODE = frozenset({"digest", "exclude", "ignore", "requirements"})
+CODE = frozenset({"digest", "exclude", "ignore", "requirements", "elsewhere"})
 """What of an executable follows from the files in its folder; the rest is its definition."""
 
 Shape = tuple[str, str, tuple[str, ...]]

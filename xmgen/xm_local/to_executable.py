@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from xmgen import entrypoints, lock, places, sources, xm
 from xmgen import experiment as ir
-from xmgen import lock, places, sources, xm
 from xmgen.errors import InputError, Problem
 from xmgen.recording import Recording
 from xmgen.xm_local.executables import (
@@ -119,9 +119,11 @@ class Executables:
         entrypoint = _entrypoint(spec.entrypoint)
         started = [entrypoint.module] if isinstance(entrypoint, ir.ModuleName) else entrypoint.commands
         exclude = self._exclude(spec.path, [*started, *map(str, steps or ())])
+        path = self._inside(spec.path)
         return ir.PythonContainer(
             name=spec.name,
-            path=self._inside(spec.path),
+            path=path,
+            elsewhere=self._elsewhere(spec, path),
             entrypoint=entrypoint,
             digest=self._folder_digest(spec.path, exclude),
             exclude=exclude,
@@ -132,6 +134,22 @@ class Executables:
             use_deep_module=spec.use_deep_module,
             push_image_tag=tag,
         )
+
+    def _elsewhere(self, spec: xm.PythonContainer, path: str) -> str | None:
+        """Where there are instructions of the user's own, they say what is where."""
+        if not isinstance(spec.entrypoint, xm.ModuleName) or spec.docker_instructions or not os.path.isdir(spec.path):  # noqa: PTH112
+            return None
+        files = _files(spec.path)
+        close, problem = entrypoints.elsewhere(
+            spec.entrypoint.module_name,
+            files,
+            path=path,
+            deep=spec.use_deep_module,
+            installs="requirements.txt" in files or spec.base_image is not None,
+        )
+        if problem is not None:
+            self._problems.append(problem)
+        return close
 
     def _dockerfile(self, spec: xm.Dockerfile, tag: str | None) -> ir.Dockerfile:
         try:

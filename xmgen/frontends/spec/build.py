@@ -67,6 +67,7 @@ def _executable(name: str, spec: model.Executable, root: Path, source: str) -> i
                 exclude=exclude,
                 ignore=tuple(sources.ignore_rules(root / spec.path)),
                 requirements="requirements.txt" in sources.files(root / spec.path),
+                elsewhere=spec.module(root)[0],
                 base_image=spec.base_image,
                 docker_instructions=None if spec.docker_instructions is None else tuple(spec.docker_instructions),
                 use_deep_module=spec.use_deep_module,

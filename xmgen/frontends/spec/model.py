@@ -7,11 +7,13 @@ reference is reported together with everything else. Docstrings of fields are wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, model_validator
 
-from xmgen.errors import did_you_mean
+from xmgen import entrypoints, sources
+from xmgen.errors import Problem, did_you_mean
 from xmgen.frontends.spec.base import Model, Name, OneOf, error, exactly_one_of
 from xmgen.frontends.spec.requirements import Bytes, Requirements
 from xmgen.frontends.spec.surroundings import Surroundings
@@ -111,6 +113,21 @@ class PythonContainer(_Executable):
     """Whether modules are imported from above the folder: `from folder import model`."""
     push_image_tag: Text | None = None
     """The full tag under which the image is pushed."""
+
+    @model_validator(mode="after")
+    def _has_module(self, info: ValidationInfo) -> Self:
+        if isinstance(info.context, Surroundings) and (problem := self.module(info.context.root)[1]) is not None:
+            raise error(problem.message, problem.hint)
+        return self
+
+    def module(self, root: Path) -> tuple[str | None, Problem | None]:
+        """What `entrypoints.elsewhere` says of the module. Own instructions say themselves what is where."""
+        module = self.entrypoint.module_name
+        if module is None or self.docker_instructions is not None:
+            return None, None
+        files = sources.files(root / self.path)
+        installs = "requirements.txt" in files or self.base_image is not None
+        return entrypoints.elsewhere(module, files, path=self.path, deep=self.use_deep_module, installs=installs)
 
 
 class Dockerfile(_Executable):
