@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, assert_never
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, assert_never
 
 from xmgen import arguments, configuration, resource_types
 from xmgen.catalog.pools import NodePool
@@ -65,6 +66,7 @@ def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Settin
         resources=_resources(plan),
         beside=beside,
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
+        worker_pools=worker_pools(plan),
         notes=plan.notes,
         needed=[each for each in read if each.needed and each.name not in configuration.DEFAULTED],
         executables=[
@@ -109,6 +111,38 @@ def _pool(pool: NodePool) -> dict[str, str]:
         "provisioning": pool.provisioning,
         "nodes": f"{pool.min_nodes} to {pool.max_nodes}",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPool:
+    """What the CustomJobs of a stack pay for. units: how many have such a worker pool."""
+
+    job: str
+    machine: str
+    accelerator: str
+    provisioning: str
+    replicas: int
+    units: int = 0
+
+
+def worker_pools(plan: Plan) -> list[WorkerPool]:
+    """In the order of the units; equal ones once."""
+    counts: Counter[WorkerPool] = Counter()
+    for unit in plan.units:
+        if unit.executor != "vertex":
+            continue
+        [body] = unit.manifests
+        spec: Any = body["jobSpec"]
+        strategy = spec.get("scheduling", {}).get("strategy", "on-demand").lower().replace("_", "-")
+        jobs = plan.experiment.units[unit.position].jobs
+        for job, pool in zip(jobs, spec["workerPoolSpecs"], strict=True):
+            machine = pool["machineSpec"]
+            accelerator = machine.get("tpuTopology", "")
+            if "acceleratorType" in machine:
+                accelerator = f"{machine['acceleratorCount']} x {machine['acceleratorType']}"
+            way = "reservation" if "reservationAffinity" in machine else strategy
+            counts[WorkerPool(job.name, machine["machineType"], accelerator, way, pool["replicaCount"])] += 1
+    return [replace(pool, units=count) for pool, count in counts.items()]
 
 
 def shared_arguments(jobs: list[Job]) -> list[tuple[Arg, ...]]:

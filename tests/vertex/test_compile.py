@@ -26,7 +26,7 @@ from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
 from tests.vertex.manifests import BOARD, T4, TRAINER, experiment, job, manifests, resolved, vertex
 from tests.vertex.test_custom_job_resource import REQUEST
-from xmgen import compiler, lock, planner, program
+from xmgen import compiler, lock, planner, program, summary
 from xmgen.errors import InputError, Problem
 from xmgen.executors import late_bindings
 from xmgen.executors import vertex as custom_jobs
@@ -43,6 +43,7 @@ from xmgen.experiment import (
 )
 from xmgen.provider.custom_job import CustomJobResource
 from xmgen.provider.settings import Settings
+from xmgen.summary import WorkerPool
 from xmgen.xm_contrib.cloud import auth
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -682,3 +683,15 @@ def test_the_lock_file_keeps_every_setting() -> None:
 def test_the_image_is_built_for_amd64() -> None:
     [image] = planner.plan(experiment(job(), executables=(TRAINER,))).images
     assert image.architectures == ("amd64",)
+
+
+def test_a_summary_says_what_the_worker_pools_are() -> None:
+    spot = {"service_tier": "freebie"}
+    chief, workers = job(executor=vertex(T4, **spot)), job(name="workers", executor=vertex(T4, replicas=3, **spot))
+    plan = planner.plan(experiment((chief, workers), (chief, workers), job(executor=vertex(cpu=4))))
+    assert summary.worker_pools(plan) == [
+        WorkerPool("train", "n1-standard-4", "1 x NVIDIA_TESLA_T4", "spot", replicas=1, units=2),
+        WorkerPool("workers", "n1-standard-4", "1 x NVIDIA_TESLA_T4", "spot", replicas=3, units=2),
+        WorkerPool("train", "n1-standard-4", "", "on-demand", replicas=1, units=1),
+    ]
+    assert "| workers | `n1-standard-4` | 1 x NVIDIA\\_TESLA\\_T4 | spot | 3 | 2 |\n" in summary.render(plan)

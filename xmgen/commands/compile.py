@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import arguments, configuration, lock, recompile, stack
+from xmgen import arguments, configuration, lock, recompile, stack, summary
 from xmgen.commands import output, settings, target
 from xmgen.configuration import Setting
 from xmgen.engine import trials
@@ -134,6 +134,12 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
         ("step", "type", "name", "after"),
         ((resource.step, resource.type, resource.name, ", ".join(resource.depends_on)) for resource in resources(plan)),
     )
+    if pools := summary.worker_pools(plan):
+        output.say("\nWorker pools", style="bold")
+        output.print_table(
+            ("job", "machine", "accelerator", "provisioning", "replicas", "work units"),
+            ((p.job, p.machine, p.accelerator, p.provisioning, p.replicas, p.units) for p in pools),
+        )
     output.say("\nWork units, with the arguments that vary", style="bold")
     rows = trials.rows(plan)
     columns = list(dict.fromkeys(key for _, varying in rows for key in varying))
