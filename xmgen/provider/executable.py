@@ -130,7 +130,7 @@ class ExecutableResource:
                 raise OperationError(
                     Problem(
                         f"{packaged.name} has no command: it only runs in a container",
-                        hint="`pulumi config set xmgen:runner auto`",
+                        hint="`--set xmgen:runner=auto`",
                     )
                 )
             return "container"
@@ -174,5 +174,5 @@ def _runner(state: Properties) -> Runner | None:
 def _no_daemon(packaged: Packaged, why: str) -> Problem:
     hint = "start Docker, or set DOCKER_HOST to the daemon you mean"
     if packaged.command:
-        hint += ", or `pulumi config set xmgen:runner auto`"
+        hint += ", or `--set xmgen:runner=auto`"
     return Problem(f"{packaged.name} runs in a container, and no Docker daemon answers ({why})", hint=hint)

@@ -19,7 +19,7 @@ from xmgen.provider.settings import Settings
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _KEYS = ("GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON")
-_LOGIN = "`gcloud auth application-default login`, or `pulumi config set --secret gcp:credentials` with a key"
+_LOGIN = "`gcloud auth application-default login`, or `xmgen up STACK --secret gcp:credentials` with a key"
 
 
 class Authorization(requests.auth.AuthBase):

@@ -65,7 +65,7 @@ def _too_much(unit: Unit, asked: str, has: str, key: str) -> Problem:
     return Problem(
         f"asks for {asked}, this machine has {has}",
         where=f"work unit {unit.name}",
-        hint=f"ask for less, or say how many there are: `pulumi config set xmgen:{key} <number>`",
+        hint=f"ask for less, or say how many there are: `--set xmgen:{key}=NUMBER`",
     )
 
 

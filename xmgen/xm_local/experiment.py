@@ -179,7 +179,7 @@ def _title(title: object) -> str:
 def secret(name: str) -> str:
     """(xmgen's own) A text that stands, in arguments and environment, for a secret of the stack's configuration.
 
-    `pulumi config set --secret NAME` gives it its value; nothing that is compiled holds it.
+    `xmgen up STACK --secret NAME` asks for its value; nothing that is compiled holds it.
     """
     return recording.current().reference(Reference(kind="secret", name=name))
 

@@ -143,7 +143,7 @@ _SHELL: dict[str, Any] = {
 }
 _SECRET: dict[str, Any] = {
     "type": "object",
-    "description": "A secret of the stack's configuration: `pulumi config set --secret name` gives it its value.",
+    "description": "A secret of the stack's configuration: `xmgen up STACK --secret name` asks for its value.",
     "properties": {"secret": {"type": "string", "minLength": 1}},
     "required": ["secret"],
     "additionalProperties": False,
