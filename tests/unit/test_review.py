@@ -118,7 +118,7 @@ TRAIN_AND_EVALUATE = {"after": {1: [0]}}
         pytest.param(
             experiment(job("--lr=1")),
             experiment(job("--lr=1", executor=Local(requirements=JobRequirements(cpu=4)))),
-            [("run again", {}, (Reason("executor", "train"),))],
+            [("run again", {}, (Reason("executor", "train", "", "cpu=4"),))],
             id="requirements",
         ),
         pytest.param(

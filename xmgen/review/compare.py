@@ -10,6 +10,7 @@ from typing import Literal
 from xmgen import arguments, resource_types
 from xmgen.experiment import WorkUnit
 from xmgen.plan import Plan
+from xmgen.review import executors
 from xmgen.review.resources import Resource, resources
 
 
@@ -20,7 +21,7 @@ class Reason:
     argument:    `name` (an environment variable has a `$`) was `old` and is `new`; None where it was or is absent.
     code:        the content of the executable `name`.
     executable:  its definition, such as the base image.
-    executor:    where and with what requirements the job `name` runs.
+    executor:    where and with what requirements the job `name` runs; `old` and `new` say what differs.
     predecessor: the unit `name`, for which it waits, runs again or is another one.
     """
 
@@ -181,7 +182,7 @@ def _reasons(old: _Unit, new: _Unit, executables: Mapping[str, Reason], again: s
         if was.executable != job.executable:
             reasons.append(Reason("executable", job.executable, was.executable, job.executable))
         if was.executor != job.executor:
-            reasons.append(Reason("executor", job.name))
+            reasons.append(Reason("executor", job.name, *executors.difference(was.executor, job.executor)))
         if job.executable in executables:
             reasons.append(executables[job.executable])
     reasons += [Reason("predecessor", name) for name in new.depends_on if name in again]

@@ -97,7 +97,7 @@ def _reason(reason: Reason) -> str:
         case "executable":
             return f"definition of executable {name}"
         case "executor":
-            return f"executor or requirements of {name}"
+            return f"executor or requirements of {name}: {_value(reason.old)} → {_value(reason.new)}"
         case "predecessor":
             return f"predecessor {name}"
 
