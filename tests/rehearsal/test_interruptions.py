@@ -238,6 +238,7 @@ def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan)
         report = stack.run(plan)
     finally:
         stack.cloud.dials.set()
-    assert report.left == [network], markdown(report)
+    # And with it what it needs.
+    assert network in report.left, markdown(report)
     report = stack.run(plan)
     assert report.fits, markdown(report)

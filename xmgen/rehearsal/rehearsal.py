@@ -212,14 +212,20 @@ class Rehearsal:
         content = f"name: {self.project.name}\nruntime: python\nmain: stacks/\nstackConfigDir: stacks\n"
         (shadow / PULUMI_FILE).write_text(content, encoding="utf-8")
         pulumi = replace(self.pulumi, project=Project(root=shadow, name=self.project.name))
+        self._repaired(plan)
         pulumi.run("stack", "select", "--create", "--stack", plan.experiment.stack)
         return filled
+
+    def _repaired(self, plan: Plan) -> Backend:
+        """The backend, without what a killed engine left half-written, which would keep everybody from reading it."""
+        backend = Backend(self.pulumi.overrides["PULUMI_BACKEND_URL"], own=False)
+        backends.repair(backend, self.project, plan.experiment.stack)
+        return backend
 
     def session(self, plan: Plan) -> Session:
         """The stack in the rehearsal's own backend, as commands work on it."""
         stack = plan.experiment.stack
-        backend = Backend(self.pulumi.overrides["PULUMI_BACKEND_URL"], own=False)
-        backends.repair(backend, self.project, stack)
+        backend = self._repaired(plan)
         return Session(self.project, stack, self.pulumi, backend, ("--config-file", str(self._settings(stack))))
 
     def state(self, plan: Plan) -> list[dict[str, Any]]:
