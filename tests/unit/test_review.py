@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.builders import experiment, job, python_container
-from xmgen import lock, planner
+from xmgen import lock, planner, sources
 from xmgen.cli import cli
 from xmgen.experiment import Experiment, JobRequirements, Local
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange, compare
@@ -289,6 +289,29 @@ def test_without_a_head_the_working_tree_is_compared(repository: Repository) -> 
     assert review("--base", "two") == {"change": "unchanged", "units": [], "problem": ""}
     repository.write(lock.dumps(sweep("lr=2")))
     assert review("--base", "two") == {"change": "changed", "units": ["removed"], "problem": ""}
+
+
+def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(repository: Repository) -> None:
+    code = repository.root / "code" / "trainer"
+    code.mkdir(parents=True)
+    (code / "train.py").write_text("1\n")
+    executable = python_container(digest=sources.digest(code))
+    repository.commit(lock.dumps(sweep("lr=1", executables=(executable,))), "compiled")
+
+    def said(*arguments: str) -> str:
+        return CliRunner().invoke(cli, ["review", "--base", "compiled", *arguments], catch_exceptions=False).stdout
+
+    assert said() == "No stack changes.\n"
+    (code / "train.py").write_text("2\n")
+    assert said() == (
+        "No stack changes.\n\nStack `sweep` is stale: the code of `trainer` is not what was compiled. "
+        "`xmgen compile code/launcher.py --stack sweep` compiles it.\n"
+    )
+    assert json.loads(said("--json"))["stacks"][0]["stale"] == ["trainer"]
+    assert said("--head", "compiled") == "No stack changes.\n"
+    (code / "train.py").unlink()
+    code.rmdir()
+    assert "is stale" in said()
 
 
 def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Repository) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xmgen.commands import output
 from xmgen.errors import XmgenError
+from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.review import commits, report
 from xmgen.review.commits import Plans
 from xmgen.review.compare import StackChange, compare
+from xmgen.review.stale import Stale, stale
 
 
 def review(project: Project, base: str, head: str | None, *, json: bool) -> None:
@@ -15,10 +19,16 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
     before = commits.of_commit(project, base)
     after = commits.of_working_tree(project) if head is None else commits.of_commit(project, head)
     changes = [_change(stack, before, after) for stack in sorted(before.keys() | after.keys())]
+    if head is None:
+        changes = [replace(change, stale=_stale(project, after.get(change.stack))) for change in changes]
     if json:
         output.print_json(report.as_json(changes))
     else:
         print(report.markdown(changes), end="")
+
+
+def _stale(project: Project, plan: Plan | XmgenError | None) -> Stale | None:
+    return stale(project.root, plan.experiment) if isinstance(plan, Plan) else None
 
 
 def _change(stack: str, before: Plans, after: Plans) -> StackChange:

@@ -12,6 +12,7 @@ from xmgen.experiment import WorkUnit
 from xmgen.plan import Plan
 from xmgen.review import executors
 from xmgen.review.resources import Resource, resources
+from xmgen.review.stale import Stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class ResourceChange:
 class StackChange:
     """change: of the stack as a whole. unchanged: number of units that stay as they are.
     problem: why the stack cannot be compared; empty when it was.
+    stale: code that was edited since the compile, which the comparison does not know.
     """
 
     stack: str
@@ -66,6 +68,7 @@ class StackChange:
     unchanged: int = 0
     resources: tuple[ResourceChange, ...] = ()
     problem: str = ""
+    stale: Stale | None = None
 
 
 CODE = frozenset({"digest", "exclude", "ignore", "requirements", "elsewhere"})

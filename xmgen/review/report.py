@@ -8,6 +8,7 @@ from typing import Any
 
 from xmgen.resource_types import WORK_UNITS
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange
+from xmgen.review.stale import Stale
 from xmgen.templating import code_span
 
 ROWS = 50
@@ -22,13 +23,22 @@ def as_json(changes: Iterable[StackChange]) -> dict[str, Any]:
 
 def markdown(changes: Sequence[StackChange]) -> str:
     touched = [change for change in changes if change.change != "unchanged" or change.problem]
+    stale = "".join(f"\n{_stale(change.stack, change.stale)}" for change in changes if change.stale is not None)
     if not touched:
-        return "No stack changes.\n"
+        return f"No stack changes.\n{stale}"
     rest = len(changes) - len(touched)
     sections = [_section(change) for change in touched]
     if rest:
         sections.append(f"{rest} other stack{'' if rest == 1 else 's'} unchanged.\n")
-    return "\n".join(sections)
+    return "\n".join(sections) + stale
+
+
+def _stale(stack: str, stale: Stale) -> str:
+    code = ", ".join(map(code_span, stale.executables))
+    return (
+        f"Stack {code_span(stack)} is stale: the code of {code} is not what was compiled. "
+        f"{code_span(stale.command)} compiles it.\n"
+    )
 
 
 def _section(change: StackChange) -> str:
@@ -112,6 +122,7 @@ def _stack_json(change: StackChange) -> dict[str, Any]:
         "change": change.change,
         "problem": change.problem,
         "unchangedUnits": change.unchanged,
+        "stale": list(change.stale.executables) if change.stale else [],
         "units": [
             {
                 "change": unit.change,
