@@ -31,6 +31,7 @@ class Refresh:
     """answers: URN -> outputs of what is there, None for what is not, or why it cannot be read."""
 
     messages = ("the stack is somewhere else",)
+    code = 255
 
     def __init__(self, engine: Engine, targets: set[str]) -> None:
         self._engine = engine
