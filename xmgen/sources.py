@@ -80,6 +80,20 @@ def files(folder: Path, exclude: Collection[str] = ()) -> list[str]:
     return sorted(candidates & kept)
 
 
+def counts(folder: Path, file: Path) -> bool:
+    """Whether a file, which need not be there, counts as the code of the folder."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        return False
+    relative = file.resolve().relative_to(folder.resolve())
+    if LEFT_BEHIND.intersection(relative.parts) or relative.name.endswith(LEFT_BEHIND_SUFFIXES):
+        return False
+    if not (ignored := ignore_rules(folder)):
+        return True
+    from docker.utils.build import PatternMatcher
+
+    return not PatternMatcher(ignored).matches(relative.as_posix())  # pyright: ignore[reportArgumentType] - takes texts
+
+
 def _walk(folder: Path) -> Iterator[str]:
     # followlinks stays off: a link is hashed as a link, so that a cycle cannot hang the compile.
     for parent, folders, names in os.walk(folder):

@@ -361,6 +361,21 @@ def test_an_export_needs_no_project_but_an_image(folder: Path, monkeypatch: pyte
     assert container["image"].endswith(":latest")
 
 
+def test_an_export_into_the_code_of_a_stack_is_refused(folder: Path) -> None:
+    submit = ["cluster", "job", "submit", "--nogpu"]
+    run(*submit, "run.sh")
+    flags = [*submit, "--image_tag", "i"]
+    refused = run(*flags, "--export", "one.json", "run.sh", code=2).stderr
+    assert (
+        "--export one.json: mnist is the code of the stack mnist-gke, which another file in it would change" in refused
+    )
+    assert not (folder / "one.json").exists()
+    run(*flags, "--export", "../one.json", "run.sh")
+    (folder / ".dockerignore").write_text("*.json\n")
+    run(*flags, "--export", "one.json", "run.sh")
+    assert (folder / "one.json").exists()
+
+
 def test_an_exported_job_takes_the_password_from_a_secret(folder: Path) -> None:
     configure(folder, mlflow_config=MLFLOW)
     run("cluster", "job", "submit", "--nogpu", "--image_tag", "i", "--export", "one.json", "run.sh")

@@ -126,3 +126,27 @@ def test_what_is_compiled_from_a_projects_own_folder_is_not_its_code(code: Path)
     for path in ("stacks/train/jobs.py", "stacks/Pulumi.train.yaml", ".tools/bin/pulumi", ".xmgen/backend/meta.yaml"):
         write(path)(code)
     assert sources.files(code) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("new.yaml", True),
+        ("sub/new.yaml", True),
+        ("new.json", False),
+        ("out/new.yaml", False),
+        ("out/kept.yaml", True),
+        ("__pycache__/new.py", False),
+        ("new.pyc", False),
+        ("../new.yaml", False),
+    ],
+)
+def test_what_would_count_counts_once_it_is_there(tmp_path: Path, file: str, counts: bool) -> None:
+    folder = tmp_path / "code"
+    for name in ("code/sub", "code/out", "code/__pycache__"):
+        (tmp_path / name).mkdir(parents=True)
+    (folder / ".dockerignore").write_text("*.json\nout/*\n!out/kept.yaml\n")
+    assert sources.counts(folder, folder / file) is counts
+    before = sources.digest(folder)
+    (folder / file).write_text("x")
+    assert (sources.digest(folder) != before) is counts

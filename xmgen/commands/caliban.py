@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from xmgen import names
+from xmgen import names, sources
 from xmgen.commands import output, target
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors import images
+from xmgen.experiment import Dockerfile, PythonContainer
 from xmgen.frontends.caliban import expansion, flags, jobs, machines, options
 from xmgen.frontends.caliban import source as frontend
 from xmgen.frontends.caliban.options import Options
@@ -126,6 +127,7 @@ def _export(project: Project, folder: Path, stack: str, arguments: Sequence[str]
     paths = [Path(f"{stem}.{extension}")]
     if len(documents) != 1:
         paths = [Path(f"{stem}_{number}.{extension}") for number in range(len(documents))]
+    _refuse_code(project, paths)
     for path, document in zip(paths, documents, strict=True):
         try:
             path.write_text(_serialised(document, extension), encoding="utf-8")
@@ -135,6 +137,19 @@ def _export(project: Project, folder: Path, stack: str, arguments: Sequence[str]
     if chosen.image is None:
         output.say(f"They run the image {image}, which is neither built nor pushed by this.")
     return 0
+
+
+def _refuse_code(project: Project, paths: Sequence[Path]) -> None:
+    """What is written into the code of a compiled stack is changed code: its next `up` would refuse it."""
+    for stack in project.stacks():
+        experiment = target.recorded(project, stack)
+        for executable in experiment.executables if experiment else ():
+            if not isinstance(executable, PythonContainer | Dockerfile):
+                continue
+            if any(sources.counts(project.root / executable.path, path) for path in paths):
+                hint = "write it to another folder, such as --export ../jobs.yaml, or name it in .dockerignore first"
+                message = f"{executable.path} is the code of the stack {stack}, which another file in it would change"
+                raise InputError(Problem(message, f"--export {paths[0]}", hint))
 
 
 def _serialised(document: dict[str, Any], extension: str) -> str:
