@@ -187,3 +187,12 @@ def test_a_cluster_that_is_not_there() -> None:
     assert caught.value.problems == (
         Problem("a stack's own cluster is no other stack's", hint="leave the choice of a cluster out"),
     )
+
+
+def test_a_group_that_others_wait_for_has_to_end() -> None:
+    group = (job(name="worker"), job(name="ps"))
+    assert planner.plan(experiment(group, group, job())).notes == ()
+    assert planner.plan(experiment(group, group, job(name="evaluate"), after={2: [0, 1]})).notes == (
+        "Other work units wait until all jobs of a group have succeeded (worker, ps): one that only serves the others, "
+        "such as a parameter server, has to end by itself.",
+    )

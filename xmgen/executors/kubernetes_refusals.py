@@ -51,14 +51,25 @@ def notes(experiment: Experiment) -> list[str]:
             if isinstance(job.executor, Kubernetes):
                 named |= dict.fromkeys(bucket for text in texts_of(job) for bucket in _URL.findall(text))
                 mounted |= {v.bucket.partition("/")[0] for v in job.executor.volumes or () if v.bucket}
-    others = [f"gs://{bucket}" for bucket in named if bucket not in mounted]
-    if not others:
-        return []
-    account = names.service_account(experiment.stack, "jobs")
-    return [
-        f"Jobs name {', '.join(others)}: their account, {account}, may use the stack's own bucket and those that they "
-        "mount; others somebody has to grant it, unless they are public."
-    ]
+    result: list[str] = []
+    if others := [f"gs://{bucket}" for bucket in named if bucket not in mounted]:
+        account = names.service_account(experiment.stack, "jobs")
+        result.append(
+            f"Jobs name {', '.join(others)}: their account, {account}, may use the stack's own bucket and those that "
+            "they mount; others somebody has to grant it, unless they are public."
+        )
+    awaited = {position for unit in experiment.units for position in unit.depends_on}
+    groups = (experiment.units[position].jobs for position in sorted(awaited))
+    if shown := dict.fromkeys(
+        ", ".join(job.name for job in jobs)
+        for jobs in groups
+        if len(jobs) > 1 and isinstance(jobs[0].executor, Kubernetes)
+    ):
+        result.append(
+            f"Other work units wait until all jobs of a group have succeeded ({'; '.join(list(shown)[:3])}): one that "
+            "only serves the others, such as a parameter server, has to end by itself."
+        )
+    return result
 
 
 def is_bucket(text: str) -> bool:
