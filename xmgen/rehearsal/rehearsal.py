@@ -36,6 +36,7 @@ from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
+from xmgen.rehearsal.cloud.storage import Claim, used_not_made
 from xmgen.rehearsal.cloud.store import Store
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
@@ -106,6 +107,7 @@ class Rehearsal:
             registry = self._options.registry or ""
             self.cloud = Cloud(store, dials, endpoint, self.pools.remove, registry, self.pools.refusal)
             server = begun.enter_context(CloudServer(self.cloud))
+            self.cluster.sweep(f"{VARIABLE}={server.socket}")
             self.director = Director(self.cluster, self.pools, api, self._options.pod_seconds)
             if rules:
                 self.director.tell(rules)
@@ -180,6 +182,7 @@ class Rehearsal:
             namespaces = set[str]().union(*map(self.namespaces, stacks))
             objects = {each for each in objects if not leftovers.belongs(each, names, namespaces)}
             report.assumed = [item.id for item in self.cloud.store if item.assumed]
+            report.assumed += [f"claim {namespace}/{name}" for namespace, name in sorted(_foreign_claims(plan))]
             with self._timed(report, "destroy"):
                 self.destroy(plan, report, listener)
         self._compare(report, objects, foreign, retained)
@@ -207,6 +210,7 @@ class Rehearsal:
         """Make the stack in the rehearsal's own backend. Returns the configuration that was missing."""
         file = self._settings(plan.experiment.stack)
         filled = settings.write(self.project, plan, file)
+        self.pools.storage.assume(_foreign_claims(plan))
         # The engine writes into the settings of a stack that it makes: hence in a project of the rehearsal's own.
         shadow = self.folder / "project"
         content = f"name: {self.project.name}\nruntime: python\nmain: stacks/\nstackConfigDir: stacks\n"
@@ -386,6 +390,12 @@ class _Watch:
                 self.gave_up = True
                 self._interrupt()
                 return
+
+
+def _foreign_claims(plan: Plan) -> set[Claim]:
+    """Those that somebody else has made for the jobs."""
+    manifests: list[Any] = [manifest for unit in plan.units for manifest in unit.manifests]
+    return used_not_made(manifests, plan.objects)
 
 
 def _by_type(state: list[dict[str, Any]]) -> dict[str, int]:

@@ -125,6 +125,8 @@ def misfits(pods: Iterable[Pod]) -> list[Misfit]:
 def advice(reasons: Sequence[str]) -> str:
     """What to change so that a pod fits, from why no pool can take it."""
     whys = [reason.partition(": ")[2] for reason in reasons]
+    if any(reason.startswith("claim ") for reason in reasons):
+        return "another storage class for the claim"
     if any("Quota" in why for why in whys):
         return "ask for more quota, or run fewer of these jobs at once"
     if any("has all of its" in why for why in whys):
