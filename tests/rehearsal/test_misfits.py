@@ -58,7 +58,8 @@ def test_pods_that_no_pool_can_take(in_scratch: Rehearsal, scratch: Project) -> 
     scheduler, reasons, change = found[names[1]]
     assert "didn't match Pod's node affinity/selector" in scheduler
     assert all("label xmgen/nodes is" in reason for reason in reasons)
-    assert change == "no pool has nodes of the kind that the job selects: compile the stack again"
+    again = "`xmgen compile code/launcher.py --stack misfits` compiles the stack again"
+    assert change == f"no pool has nodes of the kind that the job selects: {again}"
     scheduler, reasons, change = found[names[2]]
     assert "untolerated taint" in scheduler
     assert any("taint cloud.google.com/gke-spot=true is not tolerated" in reason for reason in reasons)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from xmgen import recompile
 from xmgen.engine import backend as backends
 from xmgen.engine import jobs, stalls
 from xmgen.engine import pulumi as cli
@@ -310,7 +311,7 @@ class Rehearsal:
             if template(item, self.cloud.store).hosts > 1
         }
         report.landings = landings(pods)
-        report.misfits = misfits(pods)
+        report.misfits = misfits(pods, recompile.of_experiment(self.project.root, plan.experiment))
         report.pools = pool_uses(self.observer.nodes(), pods)
         report.split = split(pods, whole)
         report.failed = self._failed(plan)

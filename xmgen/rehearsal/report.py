@@ -108,21 +108,22 @@ def landings(pods: Iterable[Pod]) -> list[Landing]:
     return sorted(found, key=lambda each: (each.pool, each.job, each.pod))
 
 
-def misfits(pods: Iterable[Pod]) -> list[Misfit]:
+def misfits(pods: Iterable[Pod], command: str) -> list[Misfit]:
+    """command: compiles the stack again."""
     return [
         Misfit(
             job=pod.job or pod.name,
             pod=pod.name,
             scheduler=pod.refused or "the scheduler has not looked at it",
             reasons=tuple(pod.reasons),
-            change=advice(pod.reasons),
+            change=advice(pod.reasons, command),
         )
         for pod in pods
         if not pod.node and not pod.gone and pod.phase == "Pending"
     ]
 
 
-def advice(reasons: Sequence[str]) -> str:
+def advice(reasons: Sequence[str], command: str) -> str:
     """What to change so that a pod fits, from why no pool can take it."""
     whys = [reason.partition(": ")[2] for reason in reasons]
     if any(reason.startswith("claim ") for reason in reasons):
@@ -135,7 +136,7 @@ def advice(reasons: Sequence[str]) -> str:
         return "ask for less, or for a machine that leaves more to jobs (docs/catalog.md says what GKE reserves)"
     if not reasons:
         return "the stack has no node pool"
-    return "no pool has nodes of the kind that the job selects: compile the stack again"
+    return f"no pool has nodes of the kind that the job selects: `{command}` compiles the stack again"
 
 
 def pool_uses(nodes: Iterable[Node], pods: Sequence[Pod]) -> list[PoolUse]:
