@@ -194,6 +194,7 @@ def pool_arguments(pool: NodePool) -> dict[str, object]:
         "autoscaling": autoscaling(pool),
         "placement_policy": placement_policy(pool),
         "workload_policy": workload_policy(pool),
+        "tpu": pool.tpu is not None,
         # Machines that come for a limited time are not repaired but given back.
         "management": {"auto_repair": False, "auto_upgrade": True} if pool.provisioning == "flex-start" else None,
         "settings": node_settings(pool),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.rehearsal.test_matrix import KNOWN, matrix, pools_of
-from xmgen import gke, planner
+from xmgen import gke, planner, program
 from xmgen.catalog import selection
 from xmgen.catalog.pools import NodePool
 from xmgen.plan import Plan
@@ -44,7 +44,8 @@ def inputs(pool: NodePool, location: str) -> dict[str, Any]:
     arguments = gke.pool_arguments(pool)
     policy = arguments["placement_policy"]
     if arguments["workload_policy"]:
-        policy = {"type": "", "policy_name": pool.name}
+        tpu = {"tpu_topology": arguments["workload_policy"]} if arguments["tpu"] else {}
+        policy = {"type": "", "policy_name": pool.name, **tpu}
     return {
         "project": "acme",
         "name": pool.name,
@@ -91,6 +92,14 @@ def test_every_pool_is_accepted(name: str, tmp_path: Path) -> None:
     assert plan.cluster is not None
     found = {pool.name: refusal(NODE_POOL, inputs(pool, LOCATIONS[name]), known) for pool in plan.cluster.pools}
     assert {pool: str(why) for pool, why in found.items() if why} == {}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_program_says_a_topology_of_slices_of_tpus_alone(name: str) -> None:
+    plan = PLANS[name]
+    assert plan.cluster is not None
+    slices = [pool for pool in plan.cluster.pools if pool.tpu and pool.tpu.multi_host]
+    assert program.render(plan)["cluster.py"].count('"tpu_topology": ') == len(slices)
 
 
 @pytest.mark.parametrize("name", PLANS)
