@@ -102,6 +102,7 @@ class Recording:
         self.problems: list[Problem] = []
         self.references: dict[Reference, None] = {}
         self._seen: set[Hashable] = set()
+        self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._packager: AsyncPackager | None = None
         self._flow: Flow | None = None
@@ -158,11 +159,15 @@ class Recording:
 
     def place(self, path: str, line: int) -> str:
         """`launcher.py:40`: a place in the script as its user would name it."""
-        try:
-            path = Path(path).resolve().relative_to(self.root).as_posix()
-        except ValueError:
-            path = Path(path).name
-        return f"{path}:{line}"
+        name = self._names.get(path)
+        if name is None:
+            try:
+                name = Path(path).resolve().relative_to(self.root).as_posix()
+            except ValueError:
+                name = Path(path).name
+            # A sweep asks for the place of each of its trials.
+            self._names[path] = name
+        return f"{name}:{line}"
 
 
 _current: contextvars.ContextVar[Recording | None] = contextvars.ContextVar("xmgen_recording", default=None)

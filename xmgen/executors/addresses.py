@@ -57,26 +57,21 @@ def replica_environment(job_name: str, replicas: int) -> list[Value]:
 def problems(experiment: Experiment, place: Place, pods: Mapping[Key, int]) -> list[Problem]:
     """Addresses at which nobody will be. place: how an error names a job of a unit. pods: of each job on a cluster, as
     far as they are known."""
-    known = _hosts(experiment)
+    said = [each for each in _names(experiment) if each[2].is_address]
+    known = _hosts(experiment) if said else {}
     found = (
         replace(problem, where=place(unit, job.name))
-        for unit, job, said in _names(experiment)
-        if said.is_address and (problem := _problem(job, said, known, pods)) is not None
+        for unit, job, name in said
+        if (problem := _problem(job, name, known, pods)) is not None
     )
     return list(dict.fromkeys(found))
 
 
 def notes(experiment: Experiment) -> list[str]:
     """What looks like an address that does not resolve, though it may be something else."""
-    known = _hosts(experiment)
-    labels = dict.fromkeys(
-        said.host
-        for _, job, said in _names(experiment)
-        if not said.is_address
-        and not isinstance(job.executor, Local)
-        and (meant := known.get(host_name(said.host)))
-        and meant.job is not job
-    )
+    said = [(job, name.host) for _, job, name in _names(experiment) if not name.is_address]
+    known = _hosts(experiment) if said else {}
+    labels = dict.fromkeys(host for job, host in said if (meant := known.get(host_name(host))) and meant.job is not job)
     result: list[str] = []
     if labels:
         shown = ", ".join(list(labels)[:3])
