@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -318,6 +320,15 @@ NEVER = {
 }
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["in the foreground", "with Ctrl-C ignored"])
+def handler(request: pytest.FixtureRequest) -> Iterator[object]:
+    """Of SIGINT: a shell's script ignores it in what it runs in the background."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield request.param
+    assert signal.signal(signal.SIGINT, before) is request.param
+
+
+@pytest.mark.usefixtures("handler")
 @pytest.mark.parametrize("case", NEVER)
 def test_a_wait_that_nothing_can_end(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

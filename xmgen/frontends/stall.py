@@ -37,13 +37,32 @@ def noticed(script: Path, place: str) -> Generator[None]:
     watch = _Watch(script)
     watch.start()
     try:
-        yield
+        with _interruptible(watch):
+            yield
     except KeyboardInterrupt:
         if watch.waits is None:
             raise
         raise InputError(*(_problem(line, place) for line in watch.waits or [None])) from None
     finally:
         watch.stop()
+
+
+@contextlib.contextmanager
+def _interruptible(watch: _Watch) -> Generator[None]:
+    """Let the watch interrupt the main thread also where SIGINT is ignored, as it is in what a script runs with `&`."""
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        if watch.waits is not None:
+            raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _problem(line: int | None, place: str) -> Problem:
