@@ -53,8 +53,9 @@ def located(experiment: Experiment, problems: Iterable[Problem], of_executors: I
 
 
 def at(origins: Mapping[str, str], problem: Problem, key: str = "") -> Problem:
-    """The problem, with its place in the source. key: what to look up first, if not its own place."""
-    origin = origins.get(key) or origins.get(problem.where)
+    """The problem, with its place in the source, or its unit's. key: what to look up first, if not its own place."""
+    unit = problem.where.partition(of_job("", ""))[0]
+    origin = origins.get(key) or origins.get(problem.where) or origins.get(unit)
     if problem.where.startswith(of_executable("")):
         # Its message names it.
         return replace(problem, where=origin or "")

@@ -47,11 +47,17 @@ def here() -> str:
     """
     active = recording.current()
     script = str(active.script) if active.script else None
+    frame = inspect.currentframe()
+    # A sweep asks for each of its trials: first what is usual.
+    while frame is not None and frame.f_code.co_filename != script:
+        frame = frame.f_back
+    if script is not None and frame is not None:
+        return active.place(script, frame.f_lineno)
     outside = ""
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
-        if script is not None and (name == script or _real(name) == script):
+        if script is not None and _real(name) == script:
             return active.place(script, frame.f_lineno)
         if not outside and not name.startswith((*_NOT_THE_USERS, *_LIBRARY, "<")):
             outside = active.place(name, frame.f_lineno)

@@ -85,7 +85,6 @@ class _Conversion:
 
     def _job(self, unit: RecordedUnit, job: RecordedJob) -> ir.Job:
         where = places.of_job(unit.description, job.name)
-        self._origins[where] = unit.origin
         self._origins[places.of_executor(where)] = xm.Executor.origin_of(job.executor)
         self._check_job(job, where)
         return ir.Job(
