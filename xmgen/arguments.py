@@ -44,14 +44,20 @@ def paired(args: Sequence[Arg]) -> list[tuple[Arg, ...]]:
     A flag without a value, one that holds its value (`--rate=0.1`), and a word without a flag stand alone.
     """
     result: list[tuple[Arg, ...]] = []
-    index = 0
-    while index < len(args):
-        flag = _text(args[index])
-        alone = not _is_named(flag) or "=" in flag or index + 1 == len(args) or _is_flag(_text(args[index + 1]))
-        length = 1 if alone else 2
-        result.append(tuple(args[index : index + length]))
-        index += length
-    return result
+    waiting: Arg | None = None
+    for arg in args:
+        text = arg if isinstance(arg, str) else arg.shell
+        is_flag = text.startswith("-") and _is_flag(text)
+        if waiting is not None:
+            result.append((waiting,) if is_flag else (waiting, arg))
+            waiting = None
+            if not is_flag:
+                continue
+        if is_flag and "=" not in text and text.strip("-"):
+            waiting = arg
+        else:
+            result.append((arg,))
+    return result if waiting is None else [*result, (waiting,)]
 
 
 def _arguments(job: Job) -> list[tuple[str, str]]:

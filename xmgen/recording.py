@@ -96,6 +96,7 @@ class Recording:
         self.stack = stack
         self.root = (root or Path.cwd()).resolve()
         self.script = script.resolve() if script else None
+        self.script_name = str(self.script) if self.script else None
         self.experiment_id = names.experiment_id(stack) if experiment_id is None else experiment_id
         self.packageables: list[Packageable] = []
         self.experiments: list[RecordedExperiment] = []

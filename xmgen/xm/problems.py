@@ -46,7 +46,7 @@ def here() -> str:
     The script's own frame wins; else the innermost frame that is neither ours nor a library's.
     """
     active = recording.current()
-    script = str(active.script) if active.script else None
+    script = active.script_name
     frame = inspect.currentframe()
     # A sweep asks for each of its trials: first what is usual.
     while frame is not None and frame.f_code.co_filename != script:

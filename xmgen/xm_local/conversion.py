@@ -68,8 +68,9 @@ class _Conversion:
         return next(iter(with_units or self._recording.titles), "")
 
     def _unit(self, unit: RecordedUnit, after: Sequence[int]) -> ir.WorkUnit:
-        self._origins[unit.description] = unit.origin
-        self._check_text(unit.identity, "the identity", unit.description)
+        description = unit.description
+        self._origins[description] = unit.origin
+        self._check_text(unit.identity, "the identity", description)
         names = [job.name for job in unit.jobs]
         for name in sorted({name for name in names if names.count(name) > 1}):
             self._problems.append(
@@ -77,14 +78,14 @@ class _Conversion:
             )
         return ir.WorkUnit(
             id=unit.id,
-            jobs=tuple(self._job(unit, job) for job in unit.jobs),
+            jobs=tuple(self._job(description, job) for job in unit.jobs),
             role=unit.role,
             depends_on=tuple(after),
             label=unit.identity,
         )
 
-    def _job(self, unit: RecordedUnit, job: RecordedJob) -> ir.Job:
-        where = places.of_job(unit.description, job.name)
+    def _job(self, unit: str, job: RecordedJob) -> ir.Job:
+        where = places.of_job(unit, job.name)
         self._origins[places.of_executor(where)] = xm.Executor.origin_of(job.executor)
         self._check_job(job, where)
         return ir.Job(
