@@ -242,3 +242,14 @@ def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan)
     assert network in report.left, markdown(report)
     report = stack.run(plan)
     assert report.fits, markdown(report)
+
+
+def test_ctrl_c_ends_a_rehearsal_without_a_verdict(stack: Rehearsal, plan: Plan) -> None:
+    def interrupt(phase: str, progress: Progress, change: Change | None) -> None:
+        if isinstance(change, Resource) and (change.type, change.status) == (NODE_POOL, "started"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        stack.run(plan, listener=interrupt)
+    report = stack.run(plan)
+    assert report.fits, markdown(report)

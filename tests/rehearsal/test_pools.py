@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from xmgen.errors import InputError, Problem
 from xmgen.rehearsal.api import Answer, Api
 from xmgen.rehearsal.cloud import pools
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE
@@ -191,6 +192,20 @@ def test_a_deletion_that_was_cut_off_is_made_up_for(simulation: Simulation) -> N
     simulation.begin()
     simulation.step()
     assert simulation.objects.nodes() == []
+
+
+def test_a_quota_that_nothing_uses_is_a_slip_of_the_pen(tmp_path: Path) -> None:
+    file = tmp_path / "quota.json"
+    file.write_text('{"NVIDIA_T4_GPU": 4, "CPUS": 72, "PREEMPTIBLE_NVIDIA_L4_GPUS": 1}', encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        Quota.read(file)
+    assert error.value.problems == (
+        Problem(
+            "nothing in a rehearsal uses the quota 'NVIDIA_T4_GPU'",
+            where=str(file),
+            hint="did you mean 'NVIDIA_T4_GPUS'?",
+        ),
+    )
 
 
 def closed(simulation: Simulation) -> list[bool]:

@@ -152,7 +152,8 @@ class Rehearsal:
         """Up, a second up, destroy. owner: the plan of the stack whose cluster this one uses; it is brought up before,
         and destroyed after it.
 
-        Raises InputError when it is no stack of GKE, and OperationError when the engine could not even begin.
+        Raises InputError when it is no stack of GKE, OperationError when the engine could not even begin, and
+        KeyboardInterrupt when a signal ended it: half a rehearsal says nothing, and destroys nothing.
         """
         if plan.cluster is None:
             raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
@@ -163,7 +164,7 @@ class Rehearsal:
         self.observer.forget()
         with ExitStack() as owned:
             if owner is not None:
-                owned.callback(self.destroy, owner, Report(stack=owner.experiment.stack), listener)
+                owned.push(self._destroying(owner, listener))
                 self.up(owner, Report(stack=owner.experiment.stack), listener)
             with self._timed(report, "up"):
                 report.filled = self.prepare(plan)
@@ -252,6 +253,15 @@ class Rehearsal:
         namespaces = self.namespaces(plan)
         self.observer.wait(lambda: all(pod.gone for pod in self.observer.pods(namespaces)), FREE_SECONDS)
 
+    def _destroying(self, owner: Plan, listener: Listener) -> Callable[..., None]:
+        """The end of a block: the owner of the cluster goes, unless the rehearsal was interrupted."""
+
+        def end(kind: type[BaseException] | None, *_: object) -> None:
+            if kind is None or issubclass(kind, Exception):
+                self.destroy(owner, Report(stack=owner.experiment.stack), listener)
+
+        return end
+
     def _operate(self, operation: str, plan: Plan, report: Report, listener: Listener, phase: str) -> dict[str, int]:
         work = self.session(plan)
         arguments = [operation, "--stack", work.stack, "--yes", "--skip-preview", "--continue-on-error"]
@@ -265,13 +275,16 @@ class Rehearsal:
         running = self.pulumi.start(*arguments)
         watch = _Watch(self.observer, self.namespaces(plan), running.interrupt)
         stall = stalls.Watch(running.interrupt)
-        with watch, stall, cli.forwarded_signals(running, lambda: None):
+        interrupted = threading.Event()
+        with watch, stall, cli.forwarded_signals(running, interrupted.set):
             for event in running:
                 stall.hear(event)
                 if (change := progress.apply(event)) is not None:
                     watch.hear(change)
                     listener(phase, progress, change)
             code = running.wait()
+        if interrupted.is_set():
+            raise KeyboardInterrupt
         work.settle(progress, begun)
         if code:
             report.failures += _failures(progress, running, phase, stuck=watch.gave_up)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from xmgen.errors import InputError, Problem
+from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.rehearsal.cloud.nodes import Template
 
 # Compute Engine documentation, Allocation quotas: the names of the metrics.
@@ -24,6 +24,8 @@ METRICS = {
     "nvidia-h200-141gb": "NVIDIA_H200_GPUS",
     "nvidia-b200": "NVIDIA_B200_GPUS",
 }
+
+KNOWN = ("CPUS", *METRICS.values(), *(f"PREEMPTIBLE_{metric}" for metric in METRICS.values()))
 
 
 class Quota:
@@ -47,6 +49,8 @@ class Quota:
         if not isinstance(content, dict) or not all(isinstance(limit, int | float) for limit in content.values()):  # pyright: ignore[reportUnknownVariableType]
             hint = 'metrics and their limits, such as {"NVIDIA_T4_GPUS": 4, "CPUS": 72}'
             raise InputError(Problem("is no quota file", where=str(file), hint=hint))
+        if problems := [_unknown(str(metric), file) for metric in content if metric not in KNOWN]:  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            raise InputError(*problems)
         return cls(content)  # pyright: ignore[reportUnknownArgumentType]
 
     def exceeded(self, kind: Template, nodes: int) -> str:
@@ -90,3 +94,10 @@ class Quota:
         if gpus:
             return {f"{spot}{gpus}": int(kind.allocatable["nvidia.com/gpu"])}
         return {} if kind.kind == "tpu" else {"CPUS": kind.vcpus}
+
+
+def _unknown(metric: str, file: Path) -> Problem:
+    """A slip of the pen must not look like a quota that is large enough."""
+    return Problem(
+        f"nothing in a rehearsal uses the quota {metric!r}", where=str(file), hint=did_you_mean(metric, KNOWN)
+    )
