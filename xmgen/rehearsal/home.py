@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -71,16 +72,24 @@ def _versions() -> tuple[dict[str, str], list[Problem]]:
 
 
 def _kubernetes_provider(project: Project, version: str) -> Path | Problem:
-    """Pulumi's own, of this version; else the one that `tools/` built, whatever it is."""
+    """Pulumi's own, of this version; else the one that `tools/` built, whatever it is; else the newest installed one,
+    since the SDK and the provider understand each other across versions.
+    """
     name = f"pulumi-resource-{KUBERNETES}"
-    installed = _user_home() / "plugins" / f"resource-{KUBERNETES}-v{version}" / name
-    for candidate in (installed, project.tools / "plugins" / name, CHECKOUT / TOOLS / "plugins" / name):
+    installed = _user_home() / "plugins"
+    others = sorted(installed.glob(f"resource-{KUBERNETES}-v*/{name}"), key=_version, reverse=True)
+    exact = installed / f"resource-{KUBERNETES}-v{version}" / name
+    for candidate in (exact, project.tools / "plugins" / name, CHECKOUT / TOOLS / "plugins" / name, *others):
         if candidate.is_file():
             return candidate.resolve()
     return Problem(
         "Pulumi's Kubernetes provider is missing",
         hint=f"`pulumi plugin install resource kubernetes v{version}` gets it, `make .tools/plugins/{name}` builds it",
     )
+
+
+def _version(plugin: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", plugin.parent.name)]
 
 
 def _user_home() -> Path:
