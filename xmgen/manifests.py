@@ -43,19 +43,23 @@ def dump(documents: Iterable[Manifest]) -> str:
 
 
 def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
-    if isinstance(value, dict):
+    # The most frequent first.
+    if isinstance(value, str):
+        emit(_text(value))
+    elif isinstance(value, dict):
         emit(_MAPPING if value else _EMPTY_MAPPING)
         for key, item in value.items():
             emit(_text(key))
-            _emit(item, emit)
+            if isinstance(item, str):
+                emit(_text(item))
+            else:
+                _emit(item, emit)
         emit(_MAPPING_END)
     elif isinstance(value, list):
         emit(_SEQUENCE if value else _EMPTY_SEQUENCE)
         for item in value:
             _emit(item, emit)
         emit(_SEQUENCE_END)
-    elif isinstance(value, str):
-        emit(_text(value))
     else:
         node = _REPRESENTER.represent_data(value)
         emit(yaml.ScalarEvent(None, node.tag, (True, False), node.value))
