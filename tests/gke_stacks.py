@@ -115,6 +115,20 @@ STACKS: dict[str, Experiment] = {
         ),
         references=(PROJECT, NICKNAME, BUCKET, BOARD, KEY, OTHER_KEY),
     ),
+    "files": experiment(
+        job(
+            executor=kubernetes(
+                on={
+                    "volumes": (
+                        Volume(path="/files", claim="files", size=10, storage_class="standard-rwx", shared=True),
+                        Volume(path="/fast", claim="fast", size=10, storage_class="zonal-rwx", shared=True),
+                        Volume(path="/disk", claim="disk", size=10, storage_class="premium-rwo"),
+                    )
+                }
+            )
+        ),
+        stack="files",
+    ),
     "team": cluster_only(TEAM_POOL),
     "user-of-team": experiment(
         job(), job(executor=kubernetes(SLICE)), stack="user-of-team", cluster=ClusterChoice(kind="stack", name="team")
@@ -142,6 +156,12 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
     "sweep, region": ("sweep", {"experiments:location": "europe-west4"}),
     "sweep, system machine": ("sweep", {"experiments:systemMachineType": "n2d-standard-2"}),
     "sweep, networks": ("sweep", {"experiments:authorizedNetworks": "192.0.2.0/24, 198.51.100.7/32"}),
+    "files, subnetwork": ("files", SUBNETWORK),
+    "files, subnetwork of the project": (
+        "files",
+        {**SUBNETWORK, "experiments:network": "projects/acme/global/networks/ours"},
+    ),
+    "files, network by name": ("files", {**SUBNETWORK, "experiments:network": "ours"}),
     "group, region": ("group", {"experiments:location": "europe-west4"}),
     "group, gcr": ("group", {"experiments:createGcrRepository": "true"}),
 }

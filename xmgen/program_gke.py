@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Mapping
 
 from xmgen import gke, manifests, names, resource_types, summary
-from xmgen.executors import cloud_sql, images, kubernetes_refusals, registry, texts
+from xmgen.executors import cloud_sql, images, kubernetes_refusals, registry, storage_classes, texts
 from xmgen.executors.kubernetes import image_reference
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
 from xmgen.experiment import Kubernetes, Reference
@@ -77,6 +77,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
         # A slice of several hosts lies in one zone, which only the pool of a zone's jobs says itself.
         whole_slices=any(pool.tpu and pool.tpu.multi_host and not pool.zones for pool in cluster.pools),
         depends_on_roles=cluster.kind == "existing",
+        filestore=any(each["kind"] == storage_classes.KIND for each in plan.objects),
     )
 
 

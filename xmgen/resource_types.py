@@ -20,6 +20,7 @@ OBJECTS = {
     "Role": "kubernetes:rbac.authorization.k8s.io/v1:Role",
     "RoleBinding": "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
     "Service": "kubernetes:core/v1:Service",
+    "StorageClass": "kubernetes:storage.k8s.io/v1:StorageClass",
 }
 """Of the objects beside the Jobs in a stack's manifests, by kind."""
 

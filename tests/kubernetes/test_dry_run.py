@@ -85,7 +85,7 @@ SECRET = Reference(kind="secret", name="apiKey")
 SLICES = Accelerator(type="tpu_v5e", topology="4x4", slices=2)
 STORAGE = (
     Volume(path="/data", bucket="public-data/digits", read_only=True),
-    Volume(path="/cache", claim="cache", size=10 * GIB, shared=True),
+    Volume(path="/cache", claim="cache", size=10 * GIB, storage_class="standard-rwx", shared=True),
 )
 TEXTS = (
     "",

@@ -208,6 +208,14 @@ def test_a_quota_that_nothing_uses_is_a_slip_of_the_pen(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("limit", ["true", "-1", "NaN", "Infinity", '"4"', "null"])
+def test_a_limit_is_a_number(limit: str, tmp_path: Path) -> None:
+    file = tmp_path / "quota.json"
+    file.write_text(f'{{"CPUS": {limit}}}', encoding="utf-8")
+    with pytest.raises(InputError, match="is no quota file"):
+        Quota.read(file)
+
+
 def closed(simulation: Simulation) -> list[bool]:
     """Of every node, whether it is closed to new pods."""
     return [node["spec"].get("unschedulable", False) for node in simulation.objects.items("/api/v1/nodes")]
@@ -290,6 +298,24 @@ def test_a_volume_of_another_zone_keeps_a_pod_from_a_pool(simulation: Simulation
             ["file.googleapis.com"],
             "",
         ),
+        (
+            {"storageClassName": "standard-rwx", "accessModes": ["ReadWriteMany"]},
+            {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}, "network": "projects/acme/x/sweep"},
+            ["file.googleapis.com"],
+            "storage class 'standard-rwx' is for the network 'default', the cluster is in 'sweep'",
+        ),
+        (
+            {"storageClassName": "of-sweep", "accessModes": ["ReadWriteMany"]},
+            {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}, "network": "projects/acme/x/sweep"},
+            ["file.googleapis.com"],
+            "",
+        ),
+        (
+            {"storageClassName": "of-sweep", "accessModes": ["ReadWriteMany"]},
+            {"network": "projects/acme/x/sweep"},
+            ["file.googleapis.com"],
+            "the cluster has no driver of Filestore, which storage class 'of-sweep' needs",
+        ),
         (None, {}, [], "nobody has made it"),
     ],
 )
@@ -299,6 +325,15 @@ def test_claims_that_no_driver_binds(
     simulation.put(CLUSTER, CLUSTER_ID, location="europe-west4", **cluster)
     for service in services:
         simulation.put(SERVICE, f"acme/{service}", service=service)
+    simulation.objects.request(
+        "POST",
+        "/apis/storage.k8s.io/v1/storageclasses",
+        {
+            "metadata": {"name": "of-sweep"},
+            "provisioner": "filestore.csi.storage.gke.io",
+            "parameters": {"tier": "standard", "network": "sweep"},
+        },
+    )
     if spec is not None:
         simulation.objects.claim("data", **spec)
     simulation.pool()

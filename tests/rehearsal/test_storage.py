@@ -23,33 +23,25 @@ def mounting(number: int, *volumes: Volume) -> Job:
 
 def test_claims_are_bound_and_go_with_the_stack(in_scratch: Rehearsal, scratch: Project) -> None:
     own = Volume(path="/cache", claim="cache", size=10 * GIB)
+    files = Volume(path="/files", claim="files", size=1024 * GIB, storage_class="standard-rwx", shared=True)
     foreign = Volume(path="/data", claim="data", read_only=True)
     plan = write(
         scratch,
-        experiment(mounting(0, own), mounting(1, own, foreign), stack="claims", executables=(IMAGE,)),
+        experiment(mounting(0, own, files), mounting(1, own, foreign, files), stack="claims", executables=(IMAGE,)),
     )
     report = in_scratch.run(plan)
     assert report.fits, markdown(report)
+    assert (report.created["kubernetes:storage.k8s.io/v1:StorageClass"], report.left) == (1, [])
     assert [each.phase for each in report.landings] == ["Succeeded", "Succeeded"]
     assert report.assumed == ["claim claims/data"]
 
 
 def test_what_nobody_binds_is_said(in_scratch: Rehearsal, scratch: Project) -> None:
-    def volume(storage_class: str, *, shared: bool = False) -> Volume:
-        claim = f"{storage_class}-claim"
-        return Volume(path="/cache", claim=claim, size=10 * GIB, storage_class=storage_class, shared=shared)
-
-    jobs = [
-        mounting(0, volume("fast")),
-        mounting(1, volume("standard-rwo", shared=True)),
-        mounting(2, volume("standard-rwx", shared=True)),
-    ]
-    plan = write(scratch, experiment(*jobs, stack="unbound", executables=(IMAGE,)))
+    fast = Volume(path="/cache", claim="fast-claim", size=10 * GIB, storage_class="fast", shared=True)
+    plan = write(scratch, experiment(mounting(0, fast), stack="unbound", executables=(IMAGE,)))
     report = in_scratch.run(plan)
     assert sorted(reason for misfit in report.misfits for reason in misfit.reasons) == [
         "claim fast-claim: the cluster has no storage class 'fast'",
-        "claim standard-rwo-claim: a disk (storage class 'standard-rwo') cannot be written from several nodes",
-        "claim standard-rwx-claim: the cluster has no storage class 'standard-rwx'",
     ]
     assert {misfit.change for misfit in report.misfits} == {"another storage class for the claim"}
     assert (report.landings, report.left) == ([], [])

@@ -170,6 +170,56 @@ def test_a_network_of_its_own_or_an_existing_one(played: dict[str, Program]) -> 
     assert cluster["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "p", "servicesSecondaryRangeName": "s"}
 
 
+@pytest.mark.parametrize(
+    ("play", "network"),
+    [
+        ("files", {"network": "files-real"}),
+        (
+            "files, subnetwork",
+            {"network": "projects/host/global/networks/n", "connect-mode": "PRIVATE_SERVICE_ACCESS"},
+        ),
+        ("files, subnetwork of the project", {"network": "ours"}),
+        ("files, network by name", {"network": "ours"}),
+    ],
+)
+def test_files_that_several_nodes_write_are_in_the_clusters_network(
+    played: dict[str, Program], play: str, network: dict[str, str]
+) -> None:
+    found = played[play]
+    assert [problem for resource in found.resources for problem in resource.problems] == []
+    classes = {each.name: each.inputs for each in found.of("kubernetes:storage.k8s.io/v1:StorageClass")}
+    assert classes == {
+        f"files-{tier}-rwx": {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": f"files-{tier}-rwx"},
+            "provisioner": "filestore.csi.storage.gke.io",
+            "parameters": {"tier": tier, **network},
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+        }
+        for tier in ("standard", "zonal")
+    }
+    claims = found.of("kubernetes:core/v1:PersistentVolumeClaim")
+    assert {each.name: each.inputs["spec"]["storageClassName"] for each in claims} == {
+        "files": "files-standard-rwx",
+        "fast": "files-zonal-rwx",
+        "disk": "premium-rwo",
+    }
+    assert found.get(CLUSTER, "files").inputs["addonsConfig"] == {
+        "gcsFuseCsiDriverConfig": {"enabled": True},
+        "gcpFilestoreCsiDriverConfig": {"enabled": True},
+    }
+    assert "file.googleapis.com" in {each.inputs["service"] for each in found.of("gcp:projects/service:Service")}
+
+
+def test_a_stack_without_such_files_has_nothing_of_theirs(played: dict[str, Program]) -> None:
+    # It has a claim, of a disk.
+    found = played["everything-else"]
+    assert found.of("kubernetes:storage.k8s.io/v1:StorageClass") == []
+    assert "file.googleapis.com" not in {each.inputs["service"] for each in found.of("gcp:projects/service:Service")}
+
+
 def test_the_control_plane_is_open_unless_networks_are_listed(played: dict[str, Program]) -> None:
     key = "masterAuthorizedNetworksConfig"
     assert key not in played["sweep"].get(CLUSTER, "sweep").inputs

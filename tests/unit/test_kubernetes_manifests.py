@@ -10,9 +10,22 @@ import pytest
 import yaml
 
 from tests.builders import XID, python_container
-from tests.on_gke import SLICE, T4, TRAINER, container, experiment, job, kubernetes, manifest, manifests, names, pod
+from tests.on_gke import (
+    SLICE,
+    T4,
+    TRAINER,
+    cluster_only,
+    container,
+    experiment,
+    job,
+    kubernetes,
+    manifest,
+    manifests,
+    names,
+    pod,
+)
 from xmgen import planner
-from xmgen.experiment import Accelerator, Container, Experiment, Reference, ShellSafeArg, Volume
+from xmgen.experiment import Accelerator, ClusterChoice, Container, Experiment, Reference, ShellSafeArg, Volume
 
 TAG = planner.plan(experiment()).images[0].tag
 ANNOTATIONS = {
@@ -346,6 +359,47 @@ def test_storage_priority_and_retries() -> None:
             },
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "tier"),
+    [
+        ("standard-rwx", "standard"),
+        ("zonal-rwx", "zonal"),
+        ("premium-rwx", "premium"),
+        ("enterprise-rwx", "enterprise"),
+    ],
+)
+def test_a_claim_of_filestore_has_a_class_of_the_stack_on_its_own_cluster(storage_class: str, tier: str) -> None:
+    volume = Volume(path="/cache", claim="cache", size=10, storage_class=storage_class, shared=True)
+    made = experiment(*(job(f"--n={number}", executor=kubernetes(on={"volumes": (volume,)})) for number in range(2)))
+    existing = ClusterChoice(kind="existing", name="prod", location="us-central1-a")
+    own_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": f"sweep-{storage_class}"},
+        "provisioner": "filestore.csi.storage.gke.io",
+        "parameters": {"tier": tier},
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+    }
+
+    def claim(of_class: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "cache", "namespace": "sweep", "annotations": {"pulumi.com/skipAwait": "true"}},
+            "spec": {
+                "accessModes": ["ReadWriteMany"],
+                "resources": {"requests": {"storage": "10"}},
+                "storageClassName": of_class,
+            },
+        }
+
+    assert planner.plan(made).objects == (own_class, claim(f"sweep-{storage_class}"))
+    for cluster in (existing, ClusterChoice(kind="stack", name="team")):
+        there = planner.plan(replace(made, cluster=cluster), {"team": cluster_only()}.__getitem__)
+        assert there.objects == (claim(storage_class),)
 
 
 def test_secrets_come_from_a_secret_and_are_never_in_the_job() -> None:

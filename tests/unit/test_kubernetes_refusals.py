@@ -95,6 +95,37 @@ def test_a_claim_is_one_thing() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("storage_class", "cluster", "expected"),
+    [
+        *(
+            (disk, cluster, [f"the claim 'c' is shared, but a disk ({said}) cannot be written from several nodes"])
+            for cluster in (None, ClusterChoice(kind="existing", name="prod", location="us-central1-a"))
+            for disk, said in (
+                (None, "the default storage class"),
+                ("standard", "storage class 'standard'"),
+                ("standard-rwo", "storage class 'standard-rwo'"),
+                ("premium-rwo", "storage class 'premium-rwo'"),
+            )
+        ),
+        (
+            "enterprise-multishare-rwx",
+            None,
+            [
+                "the claim 'c' has the storage class 'enterprise-multishare-rwx', whose instances are not in the "
+                "network of a stack's cluster"
+            ],
+        ),
+    ],
+)
+def test_claims_of_classes_that_cannot_be_what_they_are_to_be(
+    storage_class: str | None, cluster: ClusterChoice | None, expected: list[str]
+) -> None:
+    volume = Volume(path="/a", claim="c", size=1, storage_class=storage_class, shared=True)
+    jobs = [job(f"--n={number}", executor=kubernetes(on={"volumes": (volume,)})) for number in range(2)]
+    assert problems(experiment(*jobs, cluster=cluster)) == expected
+
+
 @pytest.mark.parametrize("name", ["1A", "", "A=B", "A B", "ä"])
 def test_names_of_variables(name: str) -> None:
     assert problems(experiment(job(env={name: "1"}))) == [

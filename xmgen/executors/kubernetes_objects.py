@@ -1,4 +1,4 @@
-"""What Jobs need beside themselves: the headless Service, priority classes, claims, rights of controllers."""
+"""What Jobs need beside themselves: the headless Service, classes, claims, rights of controllers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from xmgen import names
 from xmgen.errors import Problem
+from xmgen.executors import storage_classes
 from xmgen.experiment import Experiment, Kubernetes, Volume
 from xmgen.plan import Manifest
 
@@ -32,8 +33,11 @@ def objects(experiment: Experiment, *, service: bool, controllers: bool) -> list
         result.append(headless_service(namespace))
     priorities = sorted({executor.priority for executor in executors if executor.priority is not None})
     result += [_priority_class(experiment.stack, priority) for priority in priorities]
-    claims = {volume.claim: volume for volume in _claims(experiment)}
-    result += [_claim(namespace, volume) for _, volume in sorted(claims.items())]
+    claims = {volume.claim or "": volume for volume in _claims(experiment)}
+    result += storage_classes.own(experiment, list(claims.values()))
+    result += [
+        _claim(namespace, volume, storage_classes.of_claim(experiment, volume)) for _, volume in sorted(claims.items())
+    ]
     if controllers:
         # XManager starts its jobs in the namespace `default`.
         for place in dict.fromkeys((namespace, "default")):
@@ -57,15 +61,18 @@ def priority_class_name(stack: str, priority: int) -> str:
 
 
 def claim_problems(experiment: Experiment) -> list[Problem]:
-    """A claim is one thing, whatever jobs say of it."""
+    """A claim is one thing, whatever jobs say of it, and of a class that can be what it is to be."""
     said: dict[str, set[tuple[object, ...]]] = {}
+    of_classes: dict[Problem, None] = {}
     for volume in _claims(experiment):
         said.setdefault(volume.claim or "", set()).add((volume.size, volume.storage_class, volume.shared))
+        if wrong := storage_classes.problem(experiment, volume):
+            of_classes[wrong] = None
     return [
         Problem(f"the claim {claim!r} has different sizes, classes or uses", hint="say the same of it everywhere")
         for claim, ways in sorted(said.items())
         if len(ways) > 1
-    ]
+    ] + list(of_classes)
 
 
 def _executors(experiment: Experiment) -> list[Kubernetes]:
@@ -96,13 +103,13 @@ def _priority_class(stack: str, priority: int) -> Manifest:
     }
 
 
-def _claim(namespace: str, volume: Volume) -> Manifest:
+def _claim(namespace: str, volume: Volume, storage_class: str | None) -> Manifest:
     spec: Manifest = {
         "accessModes": ["ReadWriteMany" if volume.shared else "ReadWriteOnce"],
         "resources": {"requests": {"storage": str(volume.size)}},
     }
-    if volume.storage_class is not None:
-        spec["storageClassName"] = volume.storage_class
+    if storage_class is not None:
+        spec["storageClassName"] = storage_class
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

@@ -25,14 +25,19 @@ _FILES_API = "file.googleapis.com"
 _LATE, _AT_ONCE = "WaitForFirstConsumer", "Immediate"
 _SHARED = frozenset({"ReadWriteMany"})
 _ASSUMED = "assumed-"
+_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+_DEFAULT_NETWORK = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
+    """network: the name of that in which the driver of Filestore makes an instance."""
+
     name: str
     driver: str
     binding: str = _LATE
     default: bool = False
+    network: str = _DEFAULT_NETWORK
 
     def manifest(self) -> Object:
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if self.default else {}
@@ -63,6 +68,17 @@ def offered(clusters: Iterable[Item]) -> dict[str, Class]:
     return {each.name: each for each in CLASSES if there and (files or each.driver != _FILES)}
 
 
+def _declared(manifest: Object) -> Class:
+    """A class that somebody has made."""
+    name, network = str(manifest["metadata"]["name"]), part(manifest, "parameters").get("network")
+    return Class(name, str(manifest["provisioner"]), network=_network(network))
+
+
+def _network(text: object) -> str:
+    """The name, whether that is given or a path."""
+    return str(text or _DEFAULT_NETWORK).rpartition("/")[2]
+
+
 def _has_files(cluster: Item) -> bool:
     return bool(part(part(cluster.inputs, "addonsConfig"), "gcpFilestoreCsiDriverConfig").get("enabled"))
 
@@ -74,6 +90,7 @@ class Storage:
         self._store = store
         self._api = api
         self._classes: dict[str, Class] | None = None
+        self._declared: dict[str, Class] = {}
         self._claims: dict[Claim, Object] = {}
         self._zones: dict[str, str] = {}
         self._assumed: frozenset[Claim] = frozenset()
@@ -84,6 +101,7 @@ class Storage:
 
     def step(self, nodes: Sequence[Object]) -> None:
         self._offer()
+        self._declared = {each.name: each for each in map(_declared, self._api.items(_CLASSES))}
         self._claims = {_name(each): each for each in self._api.items("/api/v1/persistentvolumeclaims")}
         for namespace, name in self._assumed - self._claims.keys():
             self._api.request(
@@ -118,12 +136,11 @@ class Storage:
         wanted = offered(self._store.of(CLUSTER))
         if wanted == self._classes:
             return
-        path = "/apis/storage.k8s.io/v1/storageclasses"
-        there = {str(each["metadata"]["name"]) for each in self._api.items(path)}
+        there = {str(each["metadata"]["name"]) for each in self._api.items(_CLASSES)}
         for name in wanted.keys() - there:
-            self._api.request("POST", path, wanted[name].manifest())
+            self._api.request("POST", _CLASSES, wanted[name].manifest())
         for name in (there & {each.name for each in CLASSES}) - wanted.keys():
-            self._api.request("DELETE", f"{path}/{name}")
+            self._api.request("DELETE", f"{_CLASSES}/{name}")
         self._classes = wanted
 
     def _refusal(self, claim: Object) -> str:
@@ -131,18 +148,27 @@ class Storage:
         name = spec.get("storageClassName")
         if spec.get("volumeName") or name is None:
             return ""
-        kind = offered(self._store.of(CLUSTER)).get(str(name))
+        clusters = list(self._store.of(CLUSTER))
+        kind = {**self._declared, **offered(clusters)}.get(str(name))
         if kind is None:
             return f"the cluster has no storage class {name!r}"
         if kind.driver == _DISKS and _SHARED & set(spec["accessModes"]):
             return f"a disk (storage class {name!r}) cannot be written from several nodes"
-        if kind.driver == _FILES and not self._files_enabled():
-            return f"{_FILES_API} is disabled, which storage class {name!r} needs"
+        # Of somebody else's cluster nobody knows what it lacks.
+        if kind.driver == _FILES and not any(each.assumed for each in clusters):
+            return self._refused_files(kind, clusters)
         return ""
 
-    def _files_enabled(self) -> bool:
-        assumed = any(cluster.assumed for cluster in self._store.of(CLUSTER))
-        return assumed or any(each.inputs["service"] == _FILES_API for each in self._store.of(SERVICE))
+    def _refused_files(self, kind: Class, clusters: Sequence[Item]) -> str:
+        if not any(_has_files(each) for each in clusters):
+            return f"the cluster has no driver of Filestore, which storage class {kind.name!r} needs"
+        if all(each.inputs["service"] != _FILES_API for each in self._store.of(SERVICE)):
+            return f"{_FILES_API} is disabled, which storage class {kind.name!r} needs"
+        there = {_network(each.inputs.get("network")) for each in clusters}
+        if kind.network not in there:
+            where = ", ".join(map(repr, sorted(there)))
+            return f"storage class {kind.name!r} is for the network {kind.network!r}, the cluster is in {where}"
+        return ""
 
 
 def claims(pod: Object) -> list[Claim]:
