@@ -29,6 +29,8 @@ from xmgen.rehearsal import images
         "127.0.0.1:5000/mine",
         "localhost:",
         ":5000",
+        "localhost:0",
+        "localhost:99999",
         "http://127.0.0.1:5000",
     ],
 )

@@ -58,6 +58,10 @@ def test_rules_are_read(tmp_path: Path) -> None:
             ],
         ),
         (
+            '[{"outcome": "fail", "log": ["loss: \\ud800"]}]',
+            ['rule 1: log is a list of lines, of 100,000 characters in all at most, not ["loss: \\ud800"]'],
+        ),
+        (
             [{"outcome": "fail", "unit": 3, "job": ["a"], "pod": "0"}],
             [
                 "rule 1: unit is a pattern of a unit's name, not 3",
@@ -97,5 +101,6 @@ def test_which_pods_a_rule_means(rule: Rule, pod: tuple[str, str, int, int], mea
 
 
 def test_rules_that_mean_nothing_of_a_stack() -> None:
-    rules = [Rule(unit="train-*"), Rule(unit="eval-*"), Rule(job="worker")]
-    assert outcomes.unmatched(rules, [("train-1", "train"), ("train-2", "worker")]) == [rules[1]]
+    rules = [Rule(unit="train-*"), Rule(unit="eval-*"), Rule(job="worker", pod=1), Rule(job="worker", pod=2)]
+    jobs = [("train-1", "train", 1), ("train-2", "worker", 2)]
+    assert outcomes.unmatched(rules, jobs) == [rules[1], rules[3]]

@@ -82,12 +82,16 @@ def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:
     manifests: list[Any] = [
         manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests
     ]
-    labels: list[dict[str, str]] = [manifest["metadata"]["labels"] for manifest in manifests]
-    jobs = [(each[UNIT_LABEL], each[JOB_LABEL]) for each in labels]
-    units = sorted({unit for unit, _ in jobs})
+    jobs: list[tuple[str, str, int]] = [
+        (labels[UNIT_LABEL], labels[JOB_LABEL], each["spec"].get("completions", 1))
+        for each in manifests
+        for labels in (each["metadata"]["labels"],)
+    ]
+    units = sorted({unit for unit, _, _ in jobs})
     problems = [
         Problem(
-            f"no job of {plan.experiment.stack} is called so: unit {rule.unit!r}, job {rule.job!r}",
+            f"{plan.experiment.stack} has no such pod: unit {rule.unit!r}, job {rule.job!r}"
+            + (f", pod {rule.pod}" if rule.pod is not None else ""),
             where=str(file),
             hint=did_you_mean(rule.unit, units) if len(units) <= NAMES else f"such as {units[0]!r}",
         )

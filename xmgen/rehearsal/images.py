@@ -100,7 +100,7 @@ def prepare(registry: str) -> None:
     Raises InputError when it is another, OperationError when Docker does not answer or does not reach the registry.
     """
     host, _, port = registry.rpartition(":")
-    if not port.isdigit() or not _is_loopback(host):
+    if not _is_port(port) or not _is_loopback(host):
         raise InputError(
             Problem(
                 f"{registry!r} is no registry on this machine: a rehearsal pushes nowhere else",
@@ -117,6 +117,10 @@ def prepare(registry: str) -> None:
             # That there is no such image, or that we may not see it, is a registry's answer.
             if not error.is_client_error():
                 raise
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) < 2**16
 
 
 def _is_loopback(host: str) -> bool:

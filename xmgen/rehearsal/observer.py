@@ -60,6 +60,7 @@ class Observer:
         self._pods: dict[str, Pod] = {}
         self._nodes: dict[str, Node] = {}
         self._changed = time.monotonic()
+        self._defect: Exception | None = None
         self.steps = 0
         """How often it has looked."""
 
@@ -88,6 +89,9 @@ class Observer:
         """Returns when the cluster has been looked at once more, from the begin to the end."""
         before = self.steps
         while self.steps < before + 2 and not self._stop.is_set():
+            if self._defect is not None:
+                # Of ours. Nobody would ever look again.
+                raise self._defect
             time.sleep(POLL_SECONDS / 4)
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
@@ -104,17 +108,23 @@ class Observer:
         return time.monotonic() - self._changed
 
     def _run(self) -> None:
-        while not self._stop.wait(POLL_SECONDS):
-            try:
-                view = self._pools.view()
-                self._pools.step(view)
-                self._director.step(view)
-            except OSError:
-                # The API server is being started again.
-                continue
-            with self._lock:
-                self._note(view)
-            self.steps += 1
+        try:
+            while not self._stop.wait(POLL_SECONDS):
+                self._step()
+        except Exception as defect:  # noqa: BLE001 — told to whoever waits
+            self._defect = defect
+
+    def _step(self) -> None:
+        try:
+            view = self._pools.view()
+            self._pools.step(view)
+            self._director.step(view)
+        except OSError:
+            # The API server is being started again.
+            return
+        with self._lock:
+            self._note(view)
+        self.steps += 1
 
     def _note(self, view: View) -> None:
         before = [(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)

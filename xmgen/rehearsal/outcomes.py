@@ -84,12 +84,12 @@ def read(file: Path | None) -> list[Rule]:
     return rules
 
 
-def unmatched(rules: Sequence[Rule], jobs: Sequence[tuple[str, str]]) -> list[Rule]:
-    """Rules that mean no job. jobs: of the stack, unit and job."""
+def unmatched(rules: Sequence[Rule], jobs: Sequence[tuple[str, str, int]]) -> list[Rule]:
+    """Rules that mean no pod. jobs: of the stack; unit, job and how many pods it has."""
     return [
         rule
         for rule in rules
-        if not any(fnmatchcase(unit, rule.unit) and fnmatchcase(job, rule.job) for unit, job in jobs)
+        if not any(rule.means(unit, job, rule.pod or 0, 1) and (rule.pod or 0) < pods for unit, job, pods in jobs)
     ]
 
 
@@ -126,11 +126,12 @@ def _lines(value: object) -> bool:
     if not isinstance(value, list):
         return False
     lines = cast(list[object], value)
-    return all(isinstance(line, str) for line in lines) and sum(len(str(line)) + 1 for line in lines) <= LOG_CHARACTERS
+    return all(map(_text, lines)) and sum(len(str(line)) + 1 for line in lines) <= LOG_CHARACTERS
 
 
 def _text(value: object) -> bool:
-    return isinstance(value, str)
+    """Halves of surrogate pairs, which JSON may escape, are no text."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 _RIGHT: dict[str, tuple[Callable[[object], bool], str]] = {

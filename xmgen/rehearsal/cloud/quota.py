@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,7 +47,7 @@ class Quota:
             content: object = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(Problem(f"cannot be read: {error}", where=str(file))) from None
-        if not isinstance(content, dict) or not all(isinstance(limit, int | float) for limit in content.values()):  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(content, dict) or not all(map(_is_limit, content.values())):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             hint = 'metrics and their limits, such as {"NVIDIA_T4_GPUS": 4, "CPUS": 72}'
             raise InputError(Problem("is no quota file", where=str(file), hint=hint))
         if problems := [_unknown(str(metric), file) for metric in content if metric not in KNOWN]:  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -94,6 +95,10 @@ class Quota:
         if gpus:
             return {f"{spot}{gpus}": int(kind.allocatable["nvidia.com/gpu"])}
         return {} if kind.kind == "tpu" else {"CPUS": kind.vcpus}
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _unknown(metric: str, file: Path) -> Problem:
