@@ -318,3 +318,11 @@ def test_of_a_flood_only_the_beginning_is_told(tmp_path: Path):
     assert len(told) < 30_000
     assert told.endswith("more lines in a.log]")
     assert result.last_lines() == [f"line {index}" for index in range(99_980, 100_000)]
+
+
+def test_a_line_that_is_kept_is_cut_but_no_secret_in_it(tmp_path: Path) -> None:
+    text = "x" * 995 + "swordfish" + "y" * 2_000
+    result, _ = consumed(tmp_path, text.encode() + b"\n")
+    [line] = result.last_lines()
+    assert (len(line), "swor" in line, line[-1]) == (1_001, False, "…")
+    assert (tmp_path / "a.log").read_text() == text + "\n"

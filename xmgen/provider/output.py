@@ -17,6 +17,8 @@ _FLUSH_SECONDS = 0.2
 _MOST_PER_FLUSH = 16_384
 _LONGEST_LINE = 8_192
 _LINES_KEPT = 20
+_CHARACTERS_KEPT = 1_000
+"""Of a line that is kept: it goes into Pulumi's state and onto a terminal, and the log has it whole."""
 
 
 class JobOutput:
@@ -50,7 +52,9 @@ class JobOutput:
             await self._flush()
 
     def last_lines(self) -> list[str]:
-        return [masked(line, self._hidden) for line in self._last]
+        # Cut last: half a secret is not found any more.
+        whole = (masked(line, self._hidden) for line in self._last)
+        return [line if len(line) <= _CHARACTERS_KEPT else f"{line[:_CHARACTERS_KEPT]}…" for line in whole]
 
     def _add(self, text: str, *, last: bool = False) -> None:
         *lines, self._unfinished = (self._unfinished + text).split("\n")
