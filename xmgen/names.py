@@ -15,6 +15,8 @@ from pathlib import PurePosixPath
 
 from xmgen.experiment import Arg, ShellSafeArg, WorkUnit
 
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.:~=/_*-]*")
+
 UNIT_SLUG_LENGTH = 40
 """Characters of a unit's slug. With its hash and a counter a logical name stays below 54: Pulumi and Kubernetes append
 up to nine characters, and 63 is the limit of a DNS label."""
@@ -80,6 +82,12 @@ def not_a_stack_name(text: str) -> str:
     if text in NO_STACKS:
         return f"it stands for something else, so {name!r} will do"
     return f"at most {STACK_LENGTH} lower-case letters, digits and hyphens, such as {name!r}"
+
+
+def not_a_debian_package(text: str) -> str:
+    """What the name of a package for apt must be that `text` is not; empty when it is one. `name=version`,
+    `name:architecture` and `name/release` are apt's as well; what begins with a hyphen would be an option of it."""
+    return "" if _PACKAGE.fullmatch(text) else "letters, digits, + . - and no hyphen first, such as libgl1 or git=1:2.*"
 
 
 def experiment_id(stack: str) -> int:

@@ -149,3 +149,33 @@ def test_a_wrong_sweep_has_no_output_and_no_traceback(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["expand", str(tmp_path / "sweep.json")], catch_exceptions=False)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "null is no value of a flag" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": "\\u0000"}', ['sweep.json:1: "\\u0000" contains a NUL character']),
+        (
+            '{"\\ud800": 1, # one\n "b": ["\\udc00"]}',
+            [
+                'sweep.json:1: "\\ud800" contains half of a surrogate pair',
+                'sweep.json:2: "\\udc00" contains half of a surrogate pair',
+            ],
+        ),
+        ('{"a": 1e999}', ["sweep.json: is not JSON: 1e999 is larger than any number of a program"]),
+        ('{"a": -1e999}', ["sweep.json: is not JSON: -1e999 is larger than any number of a program"]),
+    ],
+)
+def test_what_no_program_can_receive_is_refused(text: str, expected: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        commented_json.loads(text, "sweep.json")
+    assert [f"{problem.where}: {problem.message}" for problem in caught.value.problems] == expected
+
+
+def test_escapes_of_json_are_read() -> None:
+    assert commented_json.loads('["\\ud83d\\ude00", "\\u0041", "\\\\ud800", 1e300]', "") == [
+        "😀",
+        "A",
+        "\\ud800",
+        1e300,
+    ]

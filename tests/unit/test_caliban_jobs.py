@@ -171,12 +171,28 @@ def test_slices_that_cannot_be_had(text: str) -> None:
         machines.parse_tpu_spec(text)
 
 
+_PACKAGES = "letters, digits, + . - and no hyphen first, such as libgl1 or git=1:2.*"
+
+
+@pytest.mark.parametrize("package", ["git", "g++", "libgl1:arm64", "git=1:2.30.2-1+deb11u2", "vim/stable", "2to3"])
+def test_packages_are_as_apt_takes_them(package: str) -> None:
+    assert settings.apt_packages(settings.validate({"apt_packages": [package]}), "CPU") == [package]
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
         ({"unknown": 1}, ["unknown: unknown key 'unknown'"]),
         ({"gcloud": {"regoin": "x"}}, ["gcloud.regoin: unknown key 'regoin'"]),
         ({"apt_packages": {"cpu": ["a", 1]}}, ["apt_packages.cpu.1: Input should be a valid string"]),
+        *(
+            ({"apt_packages": written}, [f"{where}: {package!r} is no package of Debian: {_PACKAGES}"])
+            for package in ("", "--foo", "a\nRUN evil", "a b", "a;b", "a\0")
+            for written, where in (
+                (["git", package], "apt_packages.1"),
+                ({"gpu": [package]}, "apt_packages.gpu.0"),
+            )
+        ),
         ({"julia_version": None}, ["julia_version: null is no value"]),
         (
             {"mlflow_config": {"project": "p", "region": "r", "db": "d", "user": 1, "password": "x"}},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import DockerOptions
 
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WHERE = "--docker_run_args"
 _VOLUME, _PORT, _ENV = ("-v", "--volume"), ("-p", "--publish"), ("-e", "--env")
 
@@ -49,8 +51,10 @@ def docker_options(words: Sequence[str], cloud_key: tuple[str, str] | None = Non
 def _add(found: Found, name: str, value: str, problems: list[Problem]) -> None:
     if name in _ENV:
         key, equals, text = value.partition("=")
-        if key and equals:
+        if equals and _ENV_NAME.fullmatch(key):
             found.env[key] = text
+        elif equals:
+            problems.append(Problem(f"{key!r} cannot name an environment variable", _WHERE, "letters, digits and _"))
         else:
             problems.append(Problem(f"{value!r} has no value", _WHERE, "write -e NAME=VALUE"))
     elif name in _VOLUME:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
@@ -13,6 +15,7 @@ from xmgen.frontends.caliban.machines import Spec
 
 Command = Literal["run", "cloud", "submit", "create", "delete"]
 
+_EXTRAS = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._, ]*")
 _ELSEWHERE = {
     "build": "`xmgen caliban run` compiles the image's Dockerfile; `xmgen up` builds it",
     "shell": "it starts no experiment: use Caliban itself, or `docker run -it`",
@@ -83,7 +86,13 @@ def parse(arguments: Sequence[str]) -> Options:
     values = {key: value for key, value in values.items() if value is not None and not key.endswith("_command")}
     for key in ("extras", "directories"):
         values[key] = tuple(values.get(key, ()))
-    problems: list[Problem] = []
+    hint = "names of extras in setup.py, such as dev"
+    problems = [
+        # They become a line of the Dockerfile.
+        Problem(f"{extra!r} is no extra", "--extras", hint)
+        for extra in values["extras"]
+        if not _EXTRAS.fullmatch(extra)
+    ]
 
     def checked(function: Any, *texts: str) -> Any:
         try:
@@ -103,12 +112,22 @@ def parse(arguments: Sequence[str]) -> Options:
         if key in values:
             checked(check, values[key])
     values["labels"] = tuple(checked(labels.parse_label, text) or ("", "") for text in values.get("labels", ()))
-    values["docker_run_args"] = tuple(values.get("docker_run_args", "").split())
+    values["docker_run_args"] = checked(_words, values.get("docker_run_args", "")) or ()
     if problems:
         raise InputError(*problems)
     options = Options(**values, script_args=tuple(_split(arguments)[2]))
     _check_together(options)
     return options
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Caliban divides at blanks; a quote stands for itself. One that is never closed is a slip of the pen."""
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        hint = "options are divided at blanks, and need no quotes"
+        raise InputError(Problem(f"{text!r}: {str(error).lower()}", "--docker_run_args", hint)) from None
+    return tuple(text.split())
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str], list[str]]:

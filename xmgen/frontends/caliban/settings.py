@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
+from xmgen import names
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.frontends.caliban import commented_json
 
@@ -48,6 +50,12 @@ def _apt_packages(value: object) -> object:
     raise ValueError('write a list of packages, or {"cpu": […], "gpu": […]}')
 
 
+def _package(value: str) -> str:
+    if rule := names.not_a_debian_package(value):
+        raise ValueError(f"{value!r} is no package of Debian: {rule}")
+    return value
+
+
 def _base_image(value: object) -> object:
     if isinstance(value, str | dict):
         return cast(object, value)
@@ -55,6 +63,7 @@ def _base_image(value: object) -> object:
 
 
 Name = Annotated[str, StringConstraints(min_length=1)]
+Package = Annotated[str, AfterValidator(_package)]
 Image = Annotated[str, BeforeValidator(lambda value: deep_learning_image(value) if isinstance(value, str) else value)]
 
 
@@ -63,8 +72,8 @@ class _Model(BaseModel):
 
 
 class _AptByMode(_Model):
-    gpu: list[str] = []
-    cpu: list[str] = []
+    gpu: list[Package] = []
+    cpu: list[Package] = []
 
 
 class _ImageByMode(_Model):
@@ -103,7 +112,7 @@ def _by_mode(value: object) -> str:
 
 
 AptPackages = Annotated[
-    Annotated[list[str], Tag("plain")] | Annotated[_AptByMode, Tag("by mode")], Discriminator(_by_mode)
+    Annotated[list[Package], Tag("plain")] | Annotated[_AptByMode, Tag("by mode")], Discriminator(_by_mode)
 ]
 BaseImage = Annotated[Annotated[Image, Tag("plain")] | Annotated[_ImageByMode, Tag("by mode")], Discriminator(_by_mode)]
 
