@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from xmgen import gke, manifests, names, resource_types, summary
-from xmgen.executors import cloud_sql, images, kubernetes_refusals, registry, storage_classes, texts
-from xmgen.executors.kubernetes import image_reference
+from xmgen.executors import cloud_sql, images, kubernetes_refusals, storage_classes, texts
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
 from xmgen.experiment import Kubernetes, Reference
 from xmgen.generated import python
-from xmgen.plan import Cluster, Manifest, Plan, PlannedImage, header
+from xmgen.plan import Cluster, Manifest, Plan, header
+from xmgen.program_google import config_key, images_module, reference
 
 JOBS = "manifests/jobs.yaml"
 OBJECTS = "manifests/objects.yaml"
@@ -81,36 +80,6 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
     )
 
 
-def images_module(plan: Plan, settings: str) -> str:
-    """`images.py`. settings: the stack's module that has the project and the region."""
-    targets = {image.name: registry.target(image) for image in plan.images}
-    shared = {target.shared.name: target.shared for target in targets.values() if target.shared is not None}
-    return python(
-        "stack/images.py.j2",
-        header=header(plan.experiment),
-        settings=settings,
-        name=plan.experiment.stack,
-        own_repository=any(image.push_tag is None for image in plan.images),
-        shared_repositories=[shared[name] for name in sorted(shared)],
-        images=[_image(image, targets[image.name]) for image in plan.images],
-    )
-
-
-def _image(image: PlannedImage, target: registry.Target) -> dict[str, object]:
-    return {
-        "name": image.name,
-        "reference": image_reference(image.name, image.tag),
-        "tags": target.tags,
-        "directory": image.directory,
-        "digest": image.digest,
-        "exclude": list(image.exclude),
-        "platforms": [f"LINUX_{architecture.upper()}" for architecture in image.architectures],
-        # Pulumi runs the program in the folder that `main` of Pulumi.yaml names.
-        "context": posixpath.relpath(image.context, "stacks"),
-        "dockerfile": posixpath.relpath(image.dockerfile, "stacks"),
-    }
-
-
 def _jobs(plan: Plan) -> str:
     experiment = plan.experiment
     boards = [reference for reference in experiment.references if reference.kind == "tensorboard"]
@@ -153,31 +122,9 @@ def cloud_sql_projects(plan: Plan) -> list[str]:
     return sorted({instance.rsplit(":", 2)[0] for instance in instances})
 
 
-def reference(reference: Reference, tensorboards: Mapping[Reference, str], bucket: str) -> dict[str, object]:
-    """An expression of the program, or the key of a configuration value. bucket: the expression that names it."""
-    result: dict[str, object] = {"token": reference.token, "value": None, "namespace": None, "key": None}
-    match reference.kind:
-        case "tensorboard":
-            result["value"] = f"{tensorboards[reference]}.name"
-        case "bucket":
-            # A stack has one bucket, whatever a launch script calls it.
-            result["value"] = bucket
-        case _ if reference.name == "gcp:project":
-            result["value"] = "project"
-        case _:
-            result["namespace"], result["key"] = _config_key(reference.name)
-    return result
-
-
 def _secret(reference: Reference) -> dict[str, object]:
-    namespace, name = _config_key(reference.name)
+    namespace, name = config_key(reference.name)
     return {"key": texts.secret_key(reference), "namespace": namespace, "name": name}
-
-
-def _config_key(name: str) -> tuple[str | None, str]:
-    """`gcp:zone` -> (gcp, zone); a key without a namespace is the project's own."""
-    namespace, separator, key = name.partition(":")
-    return (namespace, key) if separator else (None, name)
 
 
 def buckets(plan: Plan, *, of_controllers: bool = False) -> list[dict[str, str]]:

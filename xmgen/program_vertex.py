@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from xmgen import manifests, names, program_gke, summary
+from xmgen import manifests, names, summary
 from xmgen.executors import vertex
 from xmgen.executors.kubernetes import OUTPUT_BUCKET
 from xmgen.generated import python
 from xmgen.plan import Manifest, Plan, header
+from xmgen.program_google import images_module, reference
 
 JOBS = "manifests/vertex/jobs.yaml"
 APIS = ("aiplatform", "artifactregistry", "compute", "iam", "storage")
@@ -37,7 +38,7 @@ def files(plan: Plan) -> dict[str, str]:
         JOBS: f"# {head}\n{manifests.dump(manifest for unit in plan.units for manifest in unit.manifests)}",
     }
     if plan.images:
-        result["images.py"] = program_gke.images_module(plan, settings="project")
+        result["images.py"] = images_module(plan, settings="project")
     for image in plan.images:
         result |= {f"images/{image.name}/{file}": text for file, text in image.files.items()}
     return result
@@ -48,7 +49,7 @@ def _jobs(plan: Plan) -> str:
     boards = [reference for reference in experiment.references if reference.kind == "tensorboard"]
     variables = dict(zip(boards, names.unique(names.identifier(f"tensorboard {b.name}") for b in boards), strict=True))
     references = [
-        {**program_gke.reference(each, variables, bucket="output"), "secret": each.kind == "secret"}
+        {**reference(each, variables, bucket="output"), "secret": each.kind == "secret"}
         for each in experiment.references
     ]
     return python(

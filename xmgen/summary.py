@@ -26,10 +26,21 @@ from xmgen.templating import render as render_template
 
 if TYPE_CHECKING:
     from xmgen.configuration import Setting
-    from xmgen.surroundings import Surrounding
 
 ROWS = 200
 """Work units listed; a longer table helps nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """What the stack creates beside the resources that are counted.
+
+    name: as the program has it. rights: the roles that an account gets.
+    """
+
+    what: str
+    name: str
+    rights: tuple[str, ...] = ()
 
 
 def overview(plan: Plan) -> str:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xmgen import names, program_gke, program_vertex
 from xmgen.executors import cloud_sql
 from xmgen.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Surrounding:
-    """name: as the program has it. rights: the roles that an account gets."""
-
-    what: str
-    name: str
-    rights: tuple[str, ...] = ()
+from xmgen.summary import Surrounding
 
 
 def surroundings(plan: Plan) -> list[Surrounding]:

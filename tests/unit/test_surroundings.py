@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from xmgen import compiler, lock, planner
-from xmgen.surroundings import Surrounding, surroundings
+from xmgen.summary import Surrounding
+from xmgen.surroundings import surroundings
 
 ROOT = Path(__file__).parents[2]
 
