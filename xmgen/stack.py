@@ -28,8 +28,8 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
     target = folder(root, stack)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _alone(target.parent):
-        if target.exists() or target.is_symlink():
-            _refuse_foreign(target)
+        if os.path.lexists(target):
+            refuse_foreign(root, stack)
             if _read(target) == {path: text.encode() for path, text in files.items()}:
                 return False
         _replace(target, files)
@@ -97,7 +97,11 @@ def _read(target: Path) -> dict[str, bytes]:
     }
 
 
-def _refuse_foreign(target: Path) -> None:
+def refuse_foreign(root: Path, stack: str) -> None:
+    """Raise OperationError where something that xmgen did not write is in the way of a stack's folder."""
+    target = folder(root, stack)
+    if not os.path.lexists(target):
+        return
     if target.is_symlink() or not target.is_dir() or (any(target.iterdir()) and not (target / LOCK_FILE).is_file()):
         raise OperationError(
             Problem(

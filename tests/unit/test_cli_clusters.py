@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from xmgen import init, lock
 from xmgen.cli import cli
 from xmgen.commands import cluster, operate
+from xmgen.engine import session
 from xmgen.errors import InputError
 from xmgen.experiment import ClusterChoice
 from xmgen.project import Project
@@ -145,7 +146,7 @@ def brought_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     calls: list[tuple[str, str | None]] = []
 
     def up(project: Project, source: str, *, stack: str | None, **_: object) -> int:
-        calls.append((Path(source).relative_to(project.root).as_posix(), stack))
+        calls.append((source, stack))
         return 0
 
     monkeypatch.setattr(operate, "up", up)
@@ -201,6 +202,45 @@ def test_create_writes_nothing_unless_all_of_it_is_right(
     assert brought_up == []
 
 
+@pytest.mark.parametrize(
+    ("there", "message"),
+    [
+        ("experiment", "the stack 'lab' is an experiment's, not a cluster's"),
+        ("cluster", "clusters/lab.cluster.yaml: the stack 'lab' is that of team.cluster.yaml"),
+        ("foreign", "xmgen did not write this"),
+        ("link", "clusters/lab.cluster.yaml: leads out of the project"),
+        ("file", "clusters: is not a folder"),
+        ("folder", "clusters/lab.cluster.yaml: is no file"),
+    ],
+)
+def test_create_writes_nothing_where_something_is_in_the_way(
+    project: Path,
+    brought_up: list[object],
+    tmp_path_factory: pytest.TempPathFactory,
+    there: str,
+    message: str,
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    match there:
+        case "experiment":
+            assert run("compile", "sweep.yaml", "--stack", "lab").exit_code == 0
+        case "cluster":
+            assert run("compile", "team.cluster.yaml", "--stack", "lab").exit_code == 0
+        case "foreign":
+            (project / "stacks" / "lab").mkdir()
+            (project / "stacks" / "lab" / "notes.md").write_text("mine")
+        case "link":
+            (project / "clusters").symlink_to(outside)
+        case "file":
+            (project / "clusters").touch()
+        case _:
+            (project / "clusters" / "lab.cluster.yaml").mkdir(parents=True)
+    before = sorted(project.rglob("*"))
+    done = run("cluster", "create", "lab", *IN_A_PROJECT)
+    assert (done.exit_code, message in done.output) == (1 if there == "foreign" else 2, True), done.output
+    assert (sorted(project.rglob("*")), list(outside.iterdir()), brought_up) == (before, [], [])
+
+
 @pytest.mark.parametrize("name", ["Lab", "a/b", "../x", "a b", "a" * 41])
 def test_names_of_clusters(project: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name"):
@@ -214,6 +254,23 @@ def test_pools_that_say_nothing(project: Path, pool: str) -> None:
     assert not (project / "clusters").exists()
 
 
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        ("cpu=[1", "'[1' is no value"),
+        ("cpu=*x", "'*x' is no value"),
+        ("cpu=!!python/object:x", "is no value"),
+        ("cpu=2026-13-45", "is no value"),
+        ("cpu=1,cpu=2", "says 'cpu' twice"),
+        ("cpu=1, cpu=2", "says 'cpu' twice"),
+    ],
+)
+def test_pools_that_cannot_be_read(project: Path, pool: str, message: str) -> None:
+    done = run("cluster", "create", "lab", "--pool", pool)
+    assert (done.exit_code, message in done.output) == (2, True), done.output
+    assert not (project / "clusters").exists()
+
+
 def test_create_takes_no_option_that_means_nothing_for_a_cluster(project: Path) -> None:
     done = run("cluster", "create", "lab", "--runner", "process")
     assert (done.exit_code, "No such option" in done.output) == (2, True)
@@ -224,6 +281,28 @@ def test_delete_is_for_clusters_alone(project: Path) -> None:
     done = run("cluster", "delete", "sweep", "--yes")
     assert done.exit_code == 2
     assert "the stack 'sweep' is an experiment's, not a cluster's" in done.output
+
+
+NAMES = ["sweep.yaml", "./sweep.yaml", "stacks/sweep", "stacks/sweep/", "clusters/team.cluster.yaml", "../sweep", ""]
+
+
+@pytest.mark.parametrize("command", ["delete", "credentials"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cluster_is_named_by_its_stack_alone(
+    project: Path, command: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("compile", "sweep.yaml")
+    begun: list[object] = []
+    monkeypatch.setattr(session, "begin", lambda *given: begun.append(given))  # pyright: ignore
+    done = run("cluster", command, name)
+    assert (done.exit_code, f"{name!r} cannot be the name" in done.output, begun) == (2, True, []), done.output
+
+
+def test_a_stack_that_does_not_say_whose_it_is_is_not_deleted(project: Path) -> None:
+    run("compile", "sweep.yaml")
+    (project / "stacks" / "sweep" / "experiment.lock.json").write_text('{"version": 99}')
+    done = run("cluster", "delete", "sweep", "--yes")
+    assert (done.exit_code, "this xmgen reads version" in done.output) == (2, True), done.output
 
 
 def test_logs_of_a_cluster_are_elsewhere(project: Path) -> None:

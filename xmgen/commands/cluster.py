@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from xmgen import compiler, configuration, names, planner, program
+from xmgen import compiler, configuration, lock, names, planner, program
+from xmgen import stack as stacks
 from xmgen.commands import operate, output, settings, target
 from xmgen.engine import session, trials
 from xmgen.errors import InputError, OperationError, Problem
@@ -33,9 +35,11 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
     """
     source = source_of(project, name)
     place = source.relative_to(project.root).as_posix()
+    _refuse_place(project, source, place)
     text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
     if not source.exists():
         options.arguments()
+        _refuse_taken(project, source, name)
         _refuse_wrong(project, text, place, name, pools, options)
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
@@ -48,21 +52,46 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
                 hint="edit it, and leave --location and --pool out",
             )
         )
-    return operate.up(project, str(source), stack=name, flags=(), options=options)
+    return operate.up(project, os.path.relpath(source), stack=name, flags=(), options=options)
 
 
 def delete(project: Project, name: str, *, options: operate.Options) -> int:
     """Destroys the stack, unless it is that of an experiment: a name mistaken here would cost its results. Nor while
     others are up on the cluster: what they have there could not be removed any more.
+
+    Takes a name alone: of a path or a source, the checks and the destruction could mean different stacks.
     """
-    compiled = target.recorded(project, name)
-    if compiled is not None and compiled.pools is None:
-        hint = f"`xmgen destroy {name}` removes it"
-        raise InputError(Problem(f"the stack {name!r} is an experiment's, not a cluster's", hint=hint))
+    _refuse_no_name(name)
+    _refuse_experiments(project, name)
     if guests := [stack for stack in _users(project, name) if _is_up(project, stack)]:
         commands = ", ".join(f"`xmgen destroy {stack}`" for stack in guests)
         raise InputError(Problem(f"{', '.join(guests)} run on the cluster {name!r}", hint=f"before: {commands}"))
     return operate.destroy(project, name, stack=None, remove=False, keep_outputs=True, options=options)
+
+
+def _refuse_experiments(project: Project, name: str) -> None:
+    """Raise InputError for the stack of an experiment, and for one that does not say which it is."""
+    if os.path.lexists(project.lock(name)) and lock.read(project.lock(name), name).pools is None:
+        hint = f"`xmgen destroy {name}` removes it"
+        raise InputError(Problem(f"the stack {name!r} is an experiment's, not a cluster's", hint=hint))
+
+
+def _refuse_place(project: Project, source: Path, place: str) -> None:
+    """Raise InputError where no file of the project's can be."""
+    real = Path(os.path.realpath(source))
+    if not real.is_relative_to(os.path.realpath(project.root)):
+        raise InputError(Problem("leads out of the project", where=place, hint="a cluster's file lies in the project"))
+    if os.path.lexists(source) and not source.is_file():
+        raise InputError(Problem("is no file", where=place, hint="move it away, or give the cluster another name"))
+    if os.path.lexists(source.parent) and not source.parent.is_dir():
+        raise InputError(Problem("is not a folder", where=FOLDER))
+
+
+def _refuse_taken(project: Project, source: Path, name: str) -> None:
+    """Raise InputError, or OperationError, where the stack of this name is somebody else's already."""
+    _refuse_experiments(project, name)
+    target.refuse_taken(project, source, name)
+    stacks.refuse_foreign(project.root, name)
 
 
 def _users(project: Project, name: str) -> list[str]:
@@ -79,6 +108,7 @@ def _is_up(project: Project, stack: str) -> bool:
 
 def credentials(project: Project, name: str, *, json_: bool) -> int:
     """Lets kubectl talk to the cluster of a stack; says how where gcloud is not there."""
+    _refuse_no_name(name)
     work = session.begin(project, name)
     if not work.exists():
         raise InputError(Problem(f"the backend has no stack {name!r}", hint=f"`xmgen cluster create {name}` makes it"))
@@ -102,9 +132,17 @@ def credentials(project: Project, name: str, *, json_: bool) -> int:
 
 def source_of(project: Project, name: str) -> Path:
     """Where a cluster's file is. Raises InputError for a name that no stack can have."""
-    if hint := names.not_a_stack_name(name):
-        raise InputError(Problem(f"{name!r} cannot be the name of a cluster's stack", hint=hint))
+    _refuse_no_name(name)
     return project.root / FOLDER / f"{name}.cluster.yaml"
+
+
+def _refuse_no_name(name: str) -> None:
+    """Raise InputError for what no stack can be called, such as the path of its folder or of its source."""
+    if not (hint := names.not_a_stack_name(name)):
+        return
+    if not name or "/" in name or name.endswith(target.SUFFIXES):
+        hint = "the name of the stack, such as team"
+    raise InputError(Problem(f"{name!r} cannot be the name of a cluster's stack", hint=hint))
 
 
 def _refuse_wrong(
@@ -140,6 +178,12 @@ def _pool(text: str) -> dict[str, Any]:
         key, separator, value = part.partition("=")
         if not key or not separator:
             raise InputError(Problem(f"{text!r} is no pool", where="--pool", hint="such as t4=1,jobs=8"))
-        values[key.strip()] = yaml.safe_load(value)
+        if (key := key.strip()) in values:
+            raise InputError(Problem(f"{text!r} says {key!r} twice", where="--pool"))
+        try:
+            values[key] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            # ValueError: a date that there is not, a number of thousands of digits.
+            raise InputError(Problem(f"{value!r} is no value", where=f"--pool {text}", hint="such as t4=1")) from None
     own = {key: values.pop(key) for key in _OF_POOL if key in values}
     return {"requirements": values, **own}

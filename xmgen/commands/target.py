@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ SUFFIXES = (".py", ".yaml", ".yml")
 
 def default_stack(project: Project, source: Path) -> str:
     """`examples/quickstart/launcher.py` -> `quickstart`, `sweeps/resnet.yaml` -> `resnet`."""
-    folder = source.resolve().parent
+    folder = _real(source).parent
     return names.stack_of_source(source.name, "" if folder == project.root else folder.name)
 
 
@@ -61,19 +62,36 @@ def write(
     """
     name = stack_of(project, source, stack)
     earlier = recorded(project, name)
-    same = earlier is not None and (project.root / earlier.source).resolve() == source.resolve()
-    before = chosen(earlier) if earlier is not None and same else None
+    before = chosen(earlier) if earlier is not None and _is_source_of(project, source, earlier) else None
     plan, files = compiled(project, source, name, flags, cluster or before)
-    if earlier is not None and not same and not replace and (project.root / earlier.source).exists():
-        command = recompile.of_source(str(source), name, flags, "--replace")
-        raise InputError(
-            Problem(
-                f"the stack {name!r} is that of {earlier.source}, all of which the next `up` would remove",
-                where=str(source),
-                hint=f"name another with --stack, or give this one to {source} with `{command}`",
-            )
-        )
+    if not replace:
+        refuse_taken(project, source, name, flags)
     return plan, stacks.write(project.root, name, files)
+
+
+def refuse_taken(project: Project, source: Path, stack: str, flags: Sequence[str] = ()) -> None:
+    """Raise InputError for the stack of another source, which is there still."""
+    earlier = recorded(project, stack)
+    if earlier is None or _is_source_of(project, source, earlier) or not (project.root / earlier.source).exists():
+        return
+    place = Path(os.path.relpath(source.absolute(), project.root)).as_posix()
+    command = recompile.of_source(place, stack, flags, "--replace")
+    raise InputError(
+        Problem(
+            f"the stack {stack!r} is that of {earlier.source}, all of which the next `up` would remove",
+            where=place,
+            hint=f"name another with --stack, or give this one to {place} with `{command}`",
+        )
+    )
+
+
+def _is_source_of(project: Project, source: Path, experiment: Experiment) -> bool:
+    return _real(project.root / experiment.source) == _real(source)
+
+
+def _real(path: Path) -> Path:
+    """Without links; of a link that leads to itself, the link: what reads it says what is wrong with it."""
+    return Path(os.path.realpath(path))
 
 
 def recorded(project: Project, stack: str) -> Experiment | None:
@@ -136,7 +154,11 @@ def stack_name(project: Project, target: str, stack: str | None) -> str:
     Raises InputError for a source that is not there: a slip of the pen must not name another stack.
     """
     target = of_folder(project, target)
+    if not target:
+        raise InputError(Problem("an empty text is the name of no stack"))
     if not _is_source(target):
+        if stack is not None:
+            raise InputError(Problem(f"{target!r} is a stack: only a source takes --stack"))
         return target
     name = stack_of(project, Path(target), stack)
     if not Path(target).exists():
@@ -146,7 +168,7 @@ def stack_name(project: Project, target: str, stack: str | None) -> str:
 
 def of_folder(project: Project, target: str) -> str:
     """`stacks/resnet/`, as a shell completes it, is the stack `resnet`; anything else is itself."""
-    folder = Path(target).resolve()
+    folder = _real(Path(target))
     return folder.name if "/" in target and folder.parent == project.root / STACKS else target
 
 
