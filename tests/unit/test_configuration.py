@@ -101,7 +101,10 @@ GIVEN = ("gcp:project=p", "rounds=3")
         (("experiments:rounds=3", "gcp:project=p"), ("experiments:wandbKey",)),
         # Stacks of the project read it, if not this one.
         ((*GIVEN, "owner=ada", "xmgen:cpus=3", "gcp:zone=z", "gcp:computeCustomEndpoint=http://x"), ("wandbKey",)),
-        ((*GIVEN, "kubernetes:anything=1", "gcp:credentials=/keys/a.json"), ("wandbKey", "gcp:accessToken")),
+        (
+            (*GIVEN, "kubernetes:namespace=x", "gcp:region=", "deleteOutputs=true", "gcp:credentials=/keys/a.json"),
+            ("wandbKey", "gcp:accessToken"),
+        ),
     ],
 )
 def test_settings_that_will_do(here: Project, given: tuple[str, ...], secrets: tuple[str, ...]) -> None:
@@ -158,6 +161,63 @@ def test_settings_that_will_not_do(here: Project, given: list[str], secrets: lis
     assert "hush" not in str(refused.value)
 
 
+NEEDED = ["gcp:project=p", "rounds=3"]
+OTHERS = "  known: docker-build, experiments, gcp, kubernetes, xmgen"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("experiment:wandbKey=hush", "llm reads no setting 'experiment:wandbKey'\n  write wandbKey"),
+        ("experiment:other=hush", "nothing reads a setting of 'experiment'\n  did you mean 'experiments'?"),
+        ("WANDB:key=hush", f"nothing reads a setting of 'WANDB'\n{OTHERS}"),
+        ("foo:bar=hush", f"nothing reads a setting of 'foo'\n{OTHERS}"),
+        (":bar=hush", f"nothing reads a setting of ''\n{OTHERS}"),
+        ("experiments:experiments:x=hush", "nothing reads a setting of 'experiments:experiments'\n"),
+        ("experiments:gcp:project=hush", "nothing reads a setting of 'experiments:gcp'\n"),
+        ("gcp:gcp:project=hush", "nothing reads a setting of 'gcp:gcp'\n"),
+        ("kubernetes:token=hush", "pulumi-kubernetes has no setting 'kubernetes:token'\n"),
+        ("docker-build:hots=hush", "pulumi-docker-build has no setting 'docker-build:hots'\n  did you mean"),
+        ('gcp:externalCredentials={"identityToken": "hush"}', f"'gcp:externalCredentials' is a secret, {PLAIN}\n"),
+        ("docker-build:registries=hush", f"'docker-build:registries' is a secret, {PLAIN}\n"),
+        ("kubernetes:kubeconfig=a:\n  hush", f"'kubernetes:kubeconfig' is a secret, {PLAIN}\n"),
+        ("deleteOutputs=maybe", "deleteOutputs must be true or false, not 'maybe'"),
+        ("experiments:deleteOutputs=True", "deleteOutputs must be true or false, not 'True'"),
+        ("layers=many", "layers must be a whole number, not 'many'"),
+        ("layers=", "layers must be a whole number, not ''"),
+        ("hosts=[a]", "hosts must be a list: `pulumi config set --path` makes one, not '[a]'"),
+        ("gcp:project=", "gcp:project must be the id of a project, such as my-project, not ''"),
+        ("gcp:project=p\nq", "gcp:project must be the id of a project, such as my-project, not 'p\\nq'"),
+        ("gcp:userProjectOverride=\n", "gcp:userProjectOverride must be text that can be printed, not '\\n'"),
+        ("location=", "location must be a zone or region, such as us-central1-a, not ''"),
+        ("owner=ADA", "owner must be a label's value: at most 63 lower-case letters, digits, - and _, not 'ADA'"),
+    ],
+)
+def test_what_nothing_reads_or_could_use_is_never_kept(here: Project, given: str, expected: str) -> None:
+    file = here.root / "Pulumi.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"] |= {"layers": {"type": "integer", "default": 2}, "hosts": {"type": "array", "default": []}}
+    file.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError) as refused:
+        settings.refuse_wrong(here, "llm", READ, [*NEEDED, given], ["wandbKey"])
+    [problem] = refused.value.problems
+    assert str(problem).startswith(f"--set: {expected}")
+    assert "hush" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    "key", ["version", "pluginDownloadURL", "pluginChecksums", "parameterization", "__internal", "__defaults", "cpu"]
+)
+def test_what_pulumi_tells_a_provider_is_not_the_users_to_set(key: str) -> None:
+    with pytest.raises(InputError, match=f"--set: xmgen has no setting '{key}'"):
+        settings.refuse_malformed([f"xmgen:{key}=99"])
+
+
+def test_a_secret_has_one_value(here: Project) -> None:
+    with pytest.raises(InputError, match="--secret: 'wandbKey' is given twice"):
+        settings.refuse_wrong(here, "llm", READ, NEEDED, ["wandbKey", "experiments:wandbKey"])
+
+
 @pytest.mark.parametrize(("given", "secrets"), [((), ("wandbKey=hush",)), (("accessToken=hush",), ())])
 def test_what_may_be_a_secret_is_never_shown(given: tuple[str, ...], secrets: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as refused:
@@ -165,27 +225,52 @@ def test_what_may_be_a_secret_is_never_shown(given: tuple[str, ...], secrets: tu
     assert "hush" not in str(refused.value)
 
 
+def typed_in(monkeypatch: pytest.MonkeyPatch, typed: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed)))
+
+
 @pytest.mark.parametrize(
     ("secrets", "typed", "values"),
     [
-        ((), "", {}),
-        (("a",), "one\n", {"a": "one"}),
-        (("a",), "{\n  1\n}\n", {"a": "{\n  1\n}"}),
-        (("a", "b"), "one\ntwo\n", {"a": "one", "b": "two"}),
+        ((), b"", {}),
+        (("a",), b"one\n", {"a": "one"}),
+        (("a",), b"one", {"a": "one"}),
+        (("a",), b"one\n\n", {"a": "one\n"}),
+        (("a",), b"{\n  1\n}\n", {"a": "{\n  1\n}"}),
+        (("a",), b"{\r\n  1\r\n}\r\n", {"a": "{\r\n  1\r\n}"}),
+        (("a", "b"), b"one\ntwo\n", {"a": "one", "b": "two"}),
+        (("a", "b"), b"one\r\ntwo", {"a": "one", "b": "two"}),
+        # What Python also takes for the end of a line.
+        (("a", "b"), "o\x0bn\u2028e\ntwo\n".encode(), {"a": "o\x0bn\u2028e", "b": "two"}),
     ],
 )
 def test_secrets_come_from_standard_input(
-    monkeypatch: pytest.MonkeyPatch, secrets: tuple[str, ...], typed: str, values: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, secrets: tuple[str, ...], typed: bytes, values: dict[str, str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    typed_in(monkeypatch, typed)
     assert settings.ask(secrets) == values
 
 
-@pytest.mark.parametrize("typed", ["", "\n", "one\n"])
-def test_a_secret_without_a_value_is_refused(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    with pytest.raises(InputError, match="no value for b on standard input"):
-        settings.ask(("a", "b"))
+@pytest.mark.parametrize(
+    ("secrets", "typed", "message"),
+    [
+        (("a", "b"), b"", "no value for b on standard input"),
+        (("a", "b"), b"\n", "no value for b on standard input"),
+        (("a", "b"), b"one\n", "no value for b on standard input"),
+        (("a", "b"), b"one\n\n", "no value for b on standard input"),
+        (("a", "b"), b"-----BEGIN\nKEY\ntwo\n", "3 lines on standard input for 2 secrets"),
+        (("a", "b"), b"one\ntwo\n\n", "3 lines on standard input for 2 secrets"),
+        (("a",), b"\xff\xfe\n", "the value of a secret is no text"),
+        (("a",), b"one\0\n", "the value of a secret is no text"),
+        (("a", "b"), b"one\n\xff\n", "the value of a secret is no text"),
+    ],
+)
+def test_secrets_that_would_be_cut_or_garbled_are_refused(
+    monkeypatch: pytest.MonkeyPatch, secrets: tuple[str, ...], typed: bytes, message: str
+) -> None:
+    typed_in(monkeypatch, typed)
+    with pytest.raises(InputError, match=message):
+        settings.ask(secrets)
 
 
 LLM = """\
@@ -231,3 +316,16 @@ def test_pulumi_gcps_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_gcp" / "config" / "__init__.pyi").read_text()
     keys = re.findall(r"^(\w+): ", declared, re.MULTILINE)
     assert {key for key in keys if not key.endswith("CustomEndpoint")} == settings.GCP
+
+
+@pytest.mark.gcp
+def test_pulumi_kubernetes_settings() -> None:
+    declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_kubernetes" / "provider.py").read_text()
+    keys = re.findall(r'__props__\.__dict__\["(\w+)"\]', declared)
+    assert {re.sub(r"_(\w)", lambda found: found[1].upper(), key) for key in keys} == settings.KUBERNETES
+
+
+@pytest.mark.gcp
+def test_pulumi_docker_builds_settings() -> None:
+    declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_docker_build" / "config" / "__init__.pyi").read_text()
+    assert set(re.findall(r"^(\w+): ", declared, re.MULTILINE)) == settings.DOCKER_BUILD
