@@ -5,6 +5,7 @@ A project is a folder with a Pulumi.yaml whose `main` is `stacks/`. `xmgen init`
 
 from __future__ import annotations
 
+import os
 import posixpath
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,21 +62,40 @@ class Project:
         return self.private / stack / "runs"
 
     def stacks(self) -> list[str]:
-        """The names of the compiled stacks, sorted."""
-        # A link to a device would be read for ever.
-        locks = (lock for lock in (self.root / STACKS).glob(f"*/{LOCK_FILE}") if lock.is_file())
-        return sorted(lock.parent.name for lock in locks)
+        """The names of the compiled stacks, sorted. One that may not be read is among them.
+
+        Raises OSError when their folder cannot be read.
+        """
+        try:
+            found = os.listdir(self.root / STACKS)
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in found if _is_file(self.lock(name)))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is one, or nobody says so. A link to a device would be read for ever."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True
 
 
 def find(start: Path | None = None) -> Project:
     """The project that holds `start` (default: the working directory).
 
-    Raises InputError when there is none, or when the nearest Pulumi.yaml is of a project of another kind.
+    Raises InputError when there is none, or when the nearest Pulumi.yaml is of a project of another kind, and
+    OperationError when a stack whose compile was killed cannot be put back.
     """
     folder = (start or Path.cwd()).resolve()
     for candidate in (folder, *folder.parents):
         if (candidate / PULUMI_FILE).is_file():
-            return read(candidate)
+            project = read(candidate)
+            from xmgen import stack
+
+            # Before anybody says that a stack is not there.
+            stack.recover(project.root)
+            return project
     raise InputError(
         Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint="`xmgen init` makes a project")
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from xmgen import names, project
+from xmgen.cli import cli
 from xmgen.commands import target
 from xmgen.errors import InputError
 from xmgen.project import Project
@@ -52,6 +54,28 @@ def test_compiled_stacks_are_the_folders_with_a_lock_file(tmp_path: Path) -> Non
         (tmp_path / "stacks" / name / "experiment.lock.json").touch()
     (tmp_path / "stacks" / "other").mkdir()
     assert Project(root=tmp_path).stacks() == ["a", "b"]
+
+
+def test_a_stack_that_may_not_be_read_is_one_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stacks" / "a").mkdir(parents=True)
+
+    def refuse(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert Project(root=tmp_path).stacks() == ["a"]
+
+
+def test_without_a_folder_of_stacks_there_are_none(tmp_path: Path) -> None:
+    assert Project(root=tmp_path).stacks() == []
+
+
+def test_check_fails_when_the_stacks_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("main: stacks/\n")
+    (tmp_path / "stacks").touch()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["check"])
+    assert (done.exit_code, done.output) == (1, f"error: {tmp_path / 'stacks'}: Not a directory\n")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders import experiment, job, python_container
-from xmgen import lock, planner, program, stack
+from xmgen import lock, planner, program, project, stack
 from xmgen.errors import InputError, OperationError
 
 FILES = program.render(planner.plan(experiment(job("--a=1"))))
@@ -125,6 +125,69 @@ def test_compiles_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> 
             done.result()
     assert content(tmp_path) in kinds
     assert [path.name for path in (tmp_path / "stacks").iterdir()] == ["sweep"]
+
+
+KILLED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "while it wrote": ({"sweep": "1", ".sweep.ab_cd012/new": "half"}, {"sweep": "1"}),
+    "before it wrote": ({"sweep": "1", ".sweep.ab_cd012": ""}, {"sweep": "1"}),
+    "between the two names": ({".sweep.ab_cd012/old": "1", ".sweep.ab_cd012/new": "2"}, {"sweep": "1"}),
+    "before it removed the old one": ({"sweep": "2", ".sweep.ab_cd012/old": "1"}, {"sweep": "2"}),
+    "the first compile": ({".sweep.ab_cd012/new": "1"}, {}),
+    "two of them": ({".a.00000000/old": "1", ".b-c.00000000/old": "2"}, {"a": "1", "b-c": "2"}),
+}
+
+
+@pytest.mark.parametrize("when", KILLED)
+def test_the_next_command_puts_right_what_a_killed_compile_left(tmp_path: Path, when: str) -> None:
+    left, expected = KILLED[when]
+    (tmp_path / "Pulumi.yaml").write_text("main: stacks/\n")
+    for place, text in left.items():
+        (tmp_path / "stacks" / place).mkdir(parents=True)
+        if text:
+            (tmp_path / "stacks" / place / "experiment.lock.json").write_text(text)
+    found = project.find(tmp_path)
+    assert {name: found.lock(name).read_text() for name in found.stacks()} == expected
+    assert {path.name for path in (tmp_path / "stacks").iterdir()} == expected.keys()
+
+
+def test_the_next_compile_puts_it_right_too(tmp_path: Path) -> None:
+    left = tmp_path / "stacks" / ".sweep.ab_cd012"
+    for path, text in FILES.items():
+        (left / "old" / path).parent.mkdir(parents=True, exist_ok=True)
+        (left / "old" / path).write_text(text)
+    assert not stack.write(tmp_path, "sweep", FILES)
+    assert content(tmp_path) == FILES
+    assert [path.name for path in (tmp_path / "stacks").iterdir()] == ["sweep"]
+
+
+@pytest.mark.parametrize("theirs", [".plugin/new", ".sweep.ab_cd012/mine", ".sweep.backup/old", ".Sweep.ab_cd012/old"])
+def test_folders_of_others_are_not_taken_for_leftovers(tmp_path: Path, theirs: str) -> None:
+    (tmp_path / "stacks" / theirs).mkdir(parents=True)
+    stack.recover(tmp_path)
+    assert (tmp_path / "stacks" / theirs).is_dir()
+    assert len(list((tmp_path / "stacks").iterdir())) == 1
+
+
+def test_a_stack_is_somewhere_whenever_a_compile_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.write(tmp_path, "sweep", FILES)
+    rename = Path.rename
+
+    class Killed(BaseException):
+        """No code of xmgen's runs after it."""
+
+    def kill(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise Killed
+        return rename(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", kill)
+        patched.setattr("shutil.rmtree", lambda *_, **__: None)
+        with pytest.raises(Killed):
+            stack.write(tmp_path, "sweep", OTHER)
+    assert not stack.folder(tmp_path, "sweep").exists()
+    stack.recover(tmp_path)
+    assert content(tmp_path) == FILES
 
 
 def test_python_caches_are_no_difference(tmp_path: Path) -> None:

@@ -250,15 +250,17 @@ def keep(work: Session, secrets: Mapping[str, str]) -> Iterator[str]:
     One that was made without a passphrase is given the user's first. Raises OperationError.
     """
     for key, value in secrets.items():
+        # Of what it reads, Pulumi takes off one line break.
+        line = f"{value}\n"
         command = ("config", "set", "--secret", key, "--stack", work.stack)
         try:
             # On standard input: a command line can be seen by everybody on the machine.
-            work.pulumi.run(*command, stdin=value)
+            work.pulumi.run(*command, stdin=line)
         except OperationError as error:
             if "incorrect passphrase" not in str(error) or not _encrypted_anew(work):
                 raise
             yield "The stack had an empty passphrase; now it has yours."
-            work.pulumi.run(*command, stdin=value)
+            work.pulumi.run(*command, stdin=line)
         yield f"Kept the secret {key}, encrypted."
 
 
