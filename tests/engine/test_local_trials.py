@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.builders import experiment, job
 from tests.engine.harness import Project, unit
+from xmgen import lock
 
 pytestmark = pytest.mark.engine
 
@@ -136,7 +138,8 @@ def test_changed_code_replaces_what_runs_it_and_what_depends_on_that(project: Pr
 
 def test_code_that_changed_after_the_compile_is_refused(project: Project):
     (project.root / "stacks" / "dev").mkdir()
-    (project.root / "stacks" / "dev" / "experiment.lock.json").write_text('{"source": "launcher.py"}')
+    compiled = lock.dumps(experiment(job(), stack="dev"))
+    (project.root / "stacks" / "dev" / "experiment.lock.json").write_text(compiled, encoding="utf-8")
     project.declare(unit("one", "mark one"))
     (project.root / "code" / "trial").write_text("#!/bin/sh\necho edited\n")
 
@@ -144,7 +147,7 @@ def test_code_that_changed_after_the_compile_is_refused(project: Project):
 
     assert not outcome.ok
     assert "code of trial changed after the compile" in outcome.output
-    assert "run `xmgen compile launcher.py` again" in outcome.output
+    assert "run `xmgen compile launcher.py --stack dev` again" in outcome.output
     assert project.marks() == []
 
 
