@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.project import PULUMI_FILE, read
+from xmgen.project import PULUMI_FILE, STACKS, read
 
 PLUGIN = "stacks/.plugin/pulumi-resource-xmgen"
 
@@ -58,9 +58,11 @@ def files(*, virtualenv: bool) -> tuple[InitFile, ...]:
 def init(root: Path) -> Initialised:
     """Write a project into `root`, which is created when it does not exist.
 
-    Raises InputError, having written nothing, when the folder is another kind of Pulumi project or cannot become one.
+    Raises InputError, having written nothing, when the folder is another kind of Pulumi project or cannot become one,
+    and when it is where a project has its stacks.
     """
-    root = root.resolve()
+    root = Path(os.path.realpath(root))
+    _refuse_stacks(root)
     wanted = files(virtualenv=(root / ".venv").is_dir())
     problems = [
         Problem("is not a folder", where=str(folder))
@@ -81,6 +83,19 @@ def init(root: Path) -> Initialised:
         unchanged=tuple(file.path for file in wanted if present[file.path] == file.text),
         kept=tuple(file.path for file in wanted if present[file.path] not in (None, file.text)),
     )
+
+
+def _refuse_stacks(root: Path) -> None:
+    """A project among generated stacks would be in the way of the next compile, and hide the project around it."""
+    for around in root.parents:
+        if root.is_relative_to(around / STACKS) and (around / PULUMI_FILE).is_file():
+            try:
+                read(around)
+            except InputError:
+                # Of another kind: its folder of that name is its own affair.
+                continue
+            hint = "name a folder beside it"
+            raise InputError(Problem(f"belongs to the stacks of the project {around}", where=str(root), hint=hint))
 
 
 def _present(path: Path) -> str | None:

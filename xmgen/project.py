@@ -5,7 +5,6 @@ A project is a folder with a Pulumi.yaml whose `main` is `stacks/`. `xmgen init`
 
 from __future__ import annotations
 
-import os
 import posixpath
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +66,7 @@ class Project:
         Raises OSError when their folder cannot be read.
         """
         try:
-            found = os.listdir(self.root / STACKS)
+            found = [path.name for path in (self.root / STACKS).iterdir()]
         except FileNotFoundError:
             return []
         return sorted(name for name in found if _is_file(self.lock(name)))

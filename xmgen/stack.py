@@ -16,7 +16,6 @@ from xmgen.errors import OperationError, Problem
 from xmgen.plan import HEADER
 from xmgen.project import LOCK_FILE
 
-
 _STAGING = re.compile(r"\.([a-z0-9-]+)\.[a-z0-9_]{8}")
 """Where a compile makes the folder of a stack; `tempfile` appends the last part."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,13 @@ def test_tables_are_never_cut(project: Path) -> None:
         (["compile", "x" * 300 + ".py"], "cannot be read: File name too long"),
         (["compile", "../outside.py"], "../outside.py: lies outside the project"),
         (["compile", "Pulumi.toml"], "no such file"),
+        (["compile", "loop.py"], "loop.py: cannot be read: Too many levels of symbolic links"),
+        (["up", "loop.py"], "loop.py: cannot be read: Too many levels of symbolic links"),
+        (["compile", "g/\udcff.py"], "'g/\\udcff.py': an argument is text in UTF-8"),
+        (["compile", SOURCE, "--stack", "\udcff"], "'\\udcff': an argument is text in UTF-8"),
+        (["destroy", ""], "an empty text is the name of no stack"),
+        (["destroy", "first", "--stack", "other"], "'first' is a stack: only a source takes --stack"),
+        (["rehearse", "first"], "first: only stacks whose jobs run on GKE can be rehearsed"),
         (["compile", "first/train.txt"], "is no XManager launch script, experiment in YAML or Caliban project"),
         (["compile", SOURCE, "--stack", "No Stack"], "'No Stack' cannot be the name of a stack"),
         (["compile", SOURCE, "--", "--flag=1"], "takes no flags: --flag=1"),
@@ -195,11 +203,27 @@ def test_bad_input_is_a_clear_error(project: Path, arguments: list[str], message
     run("compile", SOURCE)
     (project / "first" / "train.txt").touch()
     (project.parent / "outside.py").touch()
+    (project / "loop.py").symlink_to("loop.py")
     before = sorted((project / "stacks").rglob("*"))
     done = run(*arguments, code=2)
     assert message in done.stderr
     assert "Traceback" not in done.output
     assert sorted((project / "stacks").rglob("*")) == before
+
+
+@pytest.mark.parametrize("settings", ["config: 5", "config: [gcp:project]", "- config", "config"])
+@pytest.mark.parametrize("command", [["inspect", "first"], ["compile", SOURCE], ["up", "first"]])
+def test_settings_of_another_form_are_bad_input(project: Path, settings: str, command: list[str]) -> None:
+    run("compile", SOURCE)
+    (project / "stacks" / "Pulumi.first.yaml").write_text(settings)
+    assert "must be a mapping" in run(*command, code=2).stderr
+
+
+def test_what_an_experiment_is_called_does_not_speak_to_a_terminal(project: Path) -> None:
+    text = (project / SOURCE).read_text()
+    (project / SOURCE).write_text(re.sub("^title: .*", r'title: "\\e[31mX\\r\\nY"', text, flags=re.MULTILINE))
+    run("compile", SOURCE)
+    assert run("inspect", "first").stdout.splitlines()[0] == r"\x1b[31mX\r\nY"
 
 
 def test_a_defect_is_said_to_be_one_and_shows_its_traceback_on_request(

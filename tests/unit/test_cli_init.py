@@ -82,6 +82,20 @@ def test_a_file_where_a_folder_must_be_is_refused_before_anything_is_written(tmp
     assert len(contents(tmp_path)) == 1
 
 
+@pytest.mark.parametrize("place", ["stacks", "stacks/first", "stacks/new/deeper", "first/../stacks"])
+def test_no_project_among_a_projects_stacks(tmp_path: Path, place: str) -> None:
+    run("init", str(tmp_path))
+    before = contents(tmp_path)
+    done = run("init", str(tmp_path / place))
+    assert (done.exit_code, f"belongs to the stacks of the project {tmp_path}" in done.output) == (2, True), done.output
+    assert contents(tmp_path) == before
+
+
+def test_a_project_in_a_project_of_another_kind(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: web\nmain: src/\n")
+    assert run("init", str(tmp_path / "stacks")).exit_code == 0
+
+
 def test_a_virtual_environment_that_is_there_is_used(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     run("init", str(tmp_path))

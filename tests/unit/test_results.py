@@ -7,6 +7,7 @@ import pytest
 from xmgen.commands import output
 from xmgen.commands.results import print_failures
 from xmgen.engine.trials import Trial
+from xmgen.errors import InputError, Problem
 
 
 def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +30,16 @@ def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFix
 )
 def test_what_a_program_says_to_a_terminal_is_not_passed_on(text: str, expected: str) -> None:
     assert output.plain(text) == expected
+
+
+def test_nothing_that_is_said_speaks_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "\x1b[31mred\x07 \u202e"
+    output.say(f"two\nlines {said}")
+    output.print_error(InputError(Problem(said, where=said, hint=said)))
+    written = capsys.readouterr()
+    escaped = r"\x1b[31mred\x07 \u202e"
+    assert written.out == f"two\nlines {escaped}\n"
+    assert written.err == f"error: {escaped}: {escaped}\n  {escaped}\n"
 
 
 @pytest.mark.parametrize("columns", [1, 10, 80])

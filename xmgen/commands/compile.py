@@ -121,11 +121,12 @@ def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None
         _print_manifests(project, plan.experiment.stack)
         return
     experiment = plan.experiment
-    output.say(f"{experiment.title}", style="bold")
-    output.say(f"compiled from {' '.join([experiment.source, *experiment.flags])}")
+    lacking = configuration.missing(project, experiment.stack, read)
+    output.say(output.cell(experiment.title), style="bold")
+    output.say(f"compiled from {output.cell(' '.join([experiment.source, *experiment.flags]))}")
     for note in plan.notes:
         output.say(note)
-    if lacking := configuration.missing(project, plan.experiment.stack, read):
+    if lacking:
         output.say(f"to be set before `up`: {settings.listed(lacking)}")
     on_cloud = plan.cluster is not None or plan.vertex is not None
     which = "; network, accounts, rights and storage are in the program" if on_cloud else ""

@@ -37,8 +37,8 @@ def console(*, error: bool = False) -> Console:
 
 
 def say(text: str, style: str = "", *, error: bool = False) -> None:
-    """A line of text, in which nothing is markup."""
-    console(error=error).print(Text(text, style=style))
+    """A line of text, in which nothing is markup, and nothing speaks to a terminal."""
+    console(error=error).print(Text(shown(text), style=style))
 
 
 def print_json(value: object) -> None:
@@ -91,12 +91,17 @@ def cell(value: object) -> str:
         case float():
             return f"{value:.4g}"
         case str():
-            # One row is one line; what cannot be printed is shown as an escape.
-            return "".join(char if char.isprintable() else repr(char)[1:-1] for char in value)
+            # One row is one line.
+            return shown(value).replace("\n", "\\n").replace("\t", "\\t")
         case int():
             return str(value)
         case _:
             return json.dumps(value, ensure_ascii=False)
+
+
+def shown(text: str) -> str:
+    """Lines of a user's, in which what cannot be printed is an escape."""
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
 
 
 def plain(text: str) -> str:
@@ -109,11 +114,11 @@ def print_error(error: XmgenError) -> None:
     for problem in error.problems:
         line = Text("error: ", style="bold red")
         if problem.where:
-            line.append(f"{problem.where}: ", style="bold")
-        line.append(problem.message)
+            line.append(f"{shown(problem.where)}: ", style="bold")
+        line.append(shown(problem.message))
         target.print(line)
         if problem.hint:
-            target.print(Text(f"  {problem.hint}", style="dim"))
+            target.print(Text(f"  {shown(problem.hint)}", style="dim"))
 
 
 @contextlib.contextmanager

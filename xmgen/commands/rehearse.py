@@ -57,6 +57,9 @@ def rehearse(
     folder: where the control plane and the simulated cloud are kept; None for one that is removed afterwards.
     """
     plan = target.plan_of(project, name, None, ())
+    if plan.cluster is None:
+        # Before it asks for SDKs and plugins that such a stack does not need.
+        raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
     _refuse_idle_rules(plan, options.pods)
     owner = _owner(project, plan)
     place = folder or Path(tempfile.mkdtemp(prefix="xmgen-rehearsal-"))

@@ -86,7 +86,9 @@ def overrides(project: Project, stack: str, backend: Backend, environment: Mappi
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The content of Pulumi.<stack>.yaml; empty when there is none yet. Raises InputError when it is not YAML."""
+    """The content of Pulumi.<stack>.yaml; empty when there is none yet. Raises InputError when it is not YAML, or not
+    what Pulumi could read.
+    """
     import yaml
 
     try:
@@ -95,7 +97,12 @@ def read_settings(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(path))) from None
-    return cast(dict[str, Any], content) if isinstance(content, dict) else {}
+    settings: object = {} if content is None else content
+    if not isinstance(settings, dict):
+        raise InputError(Problem("must be a mapping", where=str(path), hint="such as `config: {gcp:project: p}`"))
+    if not isinstance(cast(dict[str, Any], settings).get("config"), dict | None):
+        raise InputError(Problem("must be a mapping", where=f"{path} config", hint="such as `gcp:project: p`"))
+    return cast(dict[str, Any], settings)
 
 
 def has_secret(config: object) -> bool:
