@@ -147,7 +147,7 @@ def test_code_that_changed_after_the_compile_is_refused(project: Project):
 
     assert not outcome.ok
     assert "code of trial changed after the compile" in outcome.output
-    assert "run `xmgen compile launcher.py --stack dev` again" in outcome.output
+    assert "run `xmgen compile code/launcher.py --stack dev` again" in outcome.output
     assert project.marks() == []
 
 
