@@ -8,22 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from xmgen import names
 from xmgen.project import PULUMI_FILE, Project
 
-DEFAULTED = frozenset(
-    {
-        "authorizedNetworks",
-        "createGcrRepository",
-        "deleteOutputs",
-        "location",
-        "network",
-        "owner",
-        "podsRange",
-        "servicesRange",
-        "subnetwork",
-        "systemMachineType",
-    }
-)
+DEFAULTED = names.SETTINGS
 """What the Pulumi.yaml of a new project has a default for."""
 
 _METHODS = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import xmgen.catalog as registry
-from xmgen import names
+from xmgen import limits, names
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
@@ -118,8 +118,10 @@ def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]
     for number, request in enumerate(experiment.pools or (), start=1):
         where = f"pool {number}"
         found = select(request.requirements, reservation=request.reservation, sidecar=SIDECAR, where=where)
-        if request.jobs < 1:
-            problems.append(Problem(f"jobs is {request.jobs}", where, "how many can run at once, 1 or more"))
+        if wrong := limits.POOL_JOBS.problem("jobs", request.jobs):
+            problems.append(dataclasses.replace(wrong, where=where))
+        if request.reservation is not None and (rule := names.not_a_reservation(request.reservation)):
+            problems.append(Problem(f"{request.reservation!r} is no reservation", where, rule))
         if isinstance(found, Problem):
             problems.append(found)
         else:

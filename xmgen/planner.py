@@ -11,7 +11,7 @@ from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
-from xmgen.experiment import Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
+from xmgen.experiment import ClusterChoice, Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
@@ -35,6 +35,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
     cluster = gke.plan(experiment, places.of_jobs(experiment), _shared(experiment, stacks)) if needs_cluster else None
     managed = vertex.plan(experiment, places.of_jobs(experiment)) if _any_on(experiment, Vertex) else None
+    problems += _no_cluster(experiment.cluster)
     of_executors = [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
     for planned in (cluster, managed):
         of_executors += planned if isinstance(planned, list) else []
@@ -105,6 +106,16 @@ def _shared(experiment: Experiment, stacks: Stacks) -> Plan | None:
             )
         )
     return other
+
+
+def _no_cluster(choice: ClusterChoice | None) -> list[Problem]:
+    """What no cluster can be called, and where none can be."""
+    problems: list[Problem] = []
+    if choice is not None and choice.kind == "existing" and (rule := names.not_a_cluster(choice.name)):
+        problems.append(Problem(f"{choice.name!r} is no name of a cluster", hint=rule))
+    if choice is not None and choice.location is not None and (rule := names.not_a_location(choice.location)):
+        problems.append(Problem(f"{choice.location!r} is no location of a cluster", hint=rule))
+    return problems
 
 
 def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | type[Vertex]) -> bool:

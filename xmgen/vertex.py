@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from xmgen import limits, names
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images
@@ -17,9 +18,9 @@ Key = tuple[int, str]
 
 MAX_POOLS = 4
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+|<xmgen:tensorboard:.+>")
-_NETWORK = re.compile(r"projects/[^/]+/global/networks/[^/]+")
-_RESERVATION = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
+_TENSORBOARD = re.compile(r"projects/[^/\s]+/locations/[^/\s]+/tensorboards/[^/\s]+|<xmgen:tensorboard:.+>")
+_NETWORK = re.compile(r"projects/[^/\s]+/global/networks/[^/\s]+")
+_RESERVATION = re.compile(r"projects/[^/\s]+/zones/[^/\s]+/reservations/[^/\s]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +106,9 @@ def _group(unit: WorkUnit, machines: list[VertexMachine | None], where: str) -> 
     if len(known) > 1 and any(is_tpu(machine) for machine in known):
         yield Problem("a CustomJob on TPUs has one worker pool", where, "add the other jobs as work units of their own")
     if len({machine.strategy for machine in known}) > 1:
-        names = ", ".join(dict.fromkeys(machine.strategy for machine in known))
+        strategies = ", ".join(dict.fromkeys(machine.strategy for machine in known))
         yield Problem(
-            f"its jobs ask for {names}, but a CustomJob is scheduled as a whole", where, "one service_tier for all"
+            f"its jobs ask for {strategies}, but a CustomJob is scheduled as a whole", where, "one service_tier for all"
         )
     settings = [job_settings(job.executor) for job in unit.jobs if isinstance(job.executor, Vertex)]
     for name in settings[0]:
@@ -162,9 +163,9 @@ def _executor(job: Job, where: str) -> Iterator[Problem]:
             where,
             "projects/<project>/zones/<zone>/reservations/<name>",
         )
-    for name, seconds in (("timeout", executor.timeout), ("max_wait", executor.max_wait)):
-        if seconds is not None and seconds < 0:
-            yield Problem(f"{name} is {seconds}", where, "a number of seconds")
+    if executor.service_account is not None and (rule := names.not_a_service_account(executor.service_account)):
+        yield Problem(f"{executor.service_account!r} is no service account", where, rule)
+    yield from (replace(problem, where=where) for problem in limits.problems(executor))
 
 
 def _notes(experiment: Experiment) -> Iterator[str]:

@@ -108,6 +108,23 @@ def test_what_is_wrong_with_a_choice_is_said(project: Path) -> None:
         assert (done.exit_code, "which is not compiled" in done.output) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ("existing:a b", "'a b' is no name of a cluster"),
+        ("existing:../x", "'../x' is no name of a cluster"),
+        ("existing:x@nowhere", "'nowhere' is no location of a cluster"),
+        ('{existing: "a\\nb"}', "'a\\nb' is no name of a cluster"),
+        ('{existing: x, location: "y z"}', "'y z' is no location of a cluster"),
+    ],
+)
+def test_a_cluster_is_called_as_gke_calls_one(project: Path, choice: str, message: str) -> None:
+    if choice.startswith("{"):
+        (project / "sweep.yaml").write_text(f"{EXPERIMENT}cluster: {choice}\n")
+    done = run("compile", "sweep.yaml", *([] if choice.startswith("{") else ["--cluster", choice]))
+    assert (done.exit_code, message in done.output) == (2, True)
+
+
 def test_a_shared_clusters_change_shows_in_those_that_use_it(project: Path) -> None:
     run("compile", "team.cluster.yaml")
     run("compile", "sweep.yaml", "--cluster", "stack:team")
@@ -116,6 +133,14 @@ def test_a_shared_clusters_change_shows_in_those_that_use_it(project: Path) -> N
     done = run("check", "sweep")
     assert done.exit_code == 1
     assert "t4-1" in done.output
+
+
+@pytest.mark.parametrize("pool", ["jobs: 1000000000000", "reservation: a b", "requirements: {replicas: 1000000000}"])
+def test_a_pool_is_one_that_a_cluster_can_have(project: Path, pool: str) -> None:
+    needs = "" if pool.startswith("req") else "requirements: {t4: 1}, "
+    (project / "team.cluster.yaml").write_text(f"title: Team\npools:\n- {{{needs}{pool}}}\n")
+    done = run("compile", "team.cluster.yaml")
+    assert (done.exit_code, pool.split(":")[0] in done.output) == (2, True)
 
 
 def test_everything_wrong_in_a_clusters_file_is_said_at_once(project: Path) -> None:

@@ -411,7 +411,7 @@ def test_flags_for_a_script_that_reads_none(tmp_path: Path) -> None:
         ("xm.ModuleName('a'), base_image='b\\0'", "", "its definition contains a NUL character: 'b\\x00'"),
         ("xm.ModuleName('a'), path='..'", "", "lies outside the project"),
         ("xm.ModuleName('a'), path='x' * 5000", "", "cannot be read: File name too long"),
-        ("xm.ModuleName('a')", "name=5", "Job.name must be a str, got 5"),
+        ("xm.ModuleName('a')", "name=5", "Job.name must be a text, got 5"),
         (
             "xm.ModuleName('a')",
             "args={'a': {'b', 'c'}}",

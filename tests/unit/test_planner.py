@@ -235,5 +235,12 @@ def test_amounts_that_nothing_has_are_refused(
     with pytest.raises(InputError) as caught:
         planner.plan(experiment(job("1", executor=shared), job("2", executor=shared)))
     found = set(caught.value.problems)
-    assert Problem(message, "work unit 1, job train", "cpu, ram and disk are 0 or more, replicas 1 or more") in found
+    assert (
+        Problem(
+            message,
+            "work unit 1, job train",
+            "cpu, ram and disk are more than 0 (or left out), replicas from 1 to 100000",
+        )
+        in found
+    )
     assert {problem.message for problem in found} == {message}

@@ -180,6 +180,18 @@ def test_executors(tmp_path: Path, executor: str, expected: str) -> None:
         ("env_vars: {A: {b: c}}", ".env_vars.A: a mapping cannot be an environment variable\n  only `{secret: name}` and `{address: job}` can"),
         ("args: {a: {address: 5}}", ".args.a: an address is the name of a job of the group, and a port if need be\n  such as `{address: ps:2222}`"),
         ("args: {a: {address: []}}", ".args.a: an address is the name of a job of the group, and a port if need be\n  such as `{address: ps:2222}`"),
+        ("args: {a: {address: 'ps:0'}}", ".args.a: 0 is no port\n  from 1 to 65535, such as `{address: ps:2222}`"),
+        ("env_vars: {A: {address: [ps, 'ps:99999']}}", ".env_vars.A: 99999 is no port\n  from 1 to 65535, such as `{address: ps:2222}`"),
+        *(
+            (f"env_vars: {{A: {{secret: {written}}}}}", f".env_vars.A: {name!r} cannot name a secret\n  {rule}")
+            for written, name, rule in (
+                ('"a:b:c"', "a:b:c", "letters, digits, `.`, `_` and `-`, such as apiKey"),
+                ('"x\\ny"', "x\ny", "letters, digits, `.`, `_` and `-`, such as apiKey"),
+                ('"a b"', "a b", "letters, digits, `.`, `_` and `-`, such as apiKey"),
+                ('"xmgen:cpus"', "xmgen:cpus", "that is configuration in plain text: call the secret otherwise, such as apiKey"),
+                ("owner", "owner", "that is configuration in plain text: call the secret otherwise, such as apiKey"),
+            )
+        ),
         ("env_vars: {A: {address: 'ps:x'}}", ".env_vars.A: an address is the name of a job of the group, and a port if need be\n  such as `{address: ps:2222}`"),
         ("env_vars: {1A: x}", ".env_vars.1A: '1A' cannot name an environment variable\n  letters, digits and _, no digit first"),
         ("env_vars: {A-B: x}", ".env_vars.A-B: 'A-B' cannot name an environment variable\n  letters, digits and _, no digit first"),

@@ -330,7 +330,7 @@ def test_an_executor_that_nobody_knows(active, executor):
             lambda: xm.PythonContainer(xm.ModuleName("m"), docker_instructions="RUN x"),
             "PythonContainer.docker_instructions must be a list or a tuple or None, got 'RUN x'",
         ),
-        (lambda: xm.Container(None), "Container.image_path must be a str, got None"),
+        (lambda: xm.Container(None), "Container.image_path must be a text, got None"),
     ],
 )
 def test_wrong_types(active, make, problem):

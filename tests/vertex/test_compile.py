@@ -385,7 +385,7 @@ TRAIN = "work unit 1, job train"
                     TRAIN,
                     "projects/<project>/zones/<zone>/reservations/<name>",
                 ),
-                Problem("timeout is -1", TRAIN, "a number of seconds"),
+                Problem("timeout is -1", TRAIN, "from 1 to 315576000000 seconds"),
             ],
         ),
         (

@@ -6,19 +6,19 @@ Functions raise `Refused` with the Problem when nothing can be right.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from xmgen import names
 from xmgen.catalog import tpu
 from xmgen.catalog.model import Architecture, Catalog, Gpu, MachineType, NodeKind, Tpu, TpuSlice
 from xmgen.errors import Problem, did_you_mean
 from xmgen.experiment import Accelerator, JobRequirements
+from xmgen.limits import BYTES, REPLICAS
 
 ARCHITECTURES: dict[str, Architecture] = {"amd64": "amd64", "haswell": "amd64", "arm64": "arm64", "arm": "arm64"}
 """GKE's names, and XManager's for the same."""
-_LOCATION = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)(-(?P<zone>[a-z]|ai\d+[a-z]?))?")
 
 Value = TypeVar("Value")
 
@@ -61,10 +61,10 @@ def node_kind(machine: MachineType) -> NodeKind:
 def wrong_amounts(requirements: JobRequirements) -> Problem | None:
     """Amounts that nothing has. Front ends refuse them in their own words; an experiment can be made without one."""
     asked = (("cpu", requirements.cpu), ("ram", requirements.ram), ("disk", requirements.disk))
-    wrong = [f"{name} is {value:g}" for name, value in asked if value is not None and not 0 <= value < math.inf]
-    if requirements.replicas is not None and requirements.replicas < 1:
-        wrong.append(f"replicas is {requirements.replicas}")
-    hint = "cpu, ram and disk are 0 or more, replicas 1 or more"
+    wrong = [f"{name} is {value:g}" for name, value in asked if value is not None and not 0 < value <= BYTES.most]
+    if replicas := REPLICAS.problem("replicas", requirements.replicas):
+        wrong.append(replicas.message)
+    hint = f"cpu, ram and disk are more than 0 (or left out), replicas from {REPLICAS.least} to {REPLICAS.most}"
     return Problem(" and ".join(wrong), hint=hint) if wrong else None
 
 
@@ -148,7 +148,7 @@ def location(text: str | None) -> tuple[str | None, str | None]:
     """`us-central1-a` -> (zone, region); `us-central1` -> (None, region)."""
     if text is None:
         return None, None
-    match = _LOCATION.fullmatch(text)
+    match = names.LOCATION.fullmatch(text)
     if not match:
         raise Refused(Problem(f"{text!r} is no location", hint="write a region (us-central1) or zone (us-central1-a)"))
     return (text if match["zone"] else None), match["region"]

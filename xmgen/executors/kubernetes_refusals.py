@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from xmgen import names
+from xmgen import limits, names
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.executors.addresses import texts_of
@@ -103,14 +104,9 @@ def _job(job: Job, entrypoint_known: bool, where: str) -> Iterator[Problem]:
 
 
 def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
-    if executor.priority is not None and not -10 <= executor.priority <= 10**9:
-        yield Problem(
-            f"priority is {executor.priority}", where, "from -10 (below it no machine is started) to 1000000000"
-        )
-    if executor.retries is not None and executor.retries < 0:
-        yield Problem(f"retries is {executor.retries}", where, "0 or more")
-    if executor.shared_memory is not None and executor.shared_memory <= 0:
-        yield Problem(f"shared_memory is {executor.shared_memory}", where, "a number of bytes, more than 0")
+    yield from (replace(problem, where=where) for problem in limits.problems(executor))
+    if executor.reservation is not None and (rule := names.not_a_reservation(executor.reservation)):
+        yield Problem(f"{executor.reservation!r} is no reservation", where, rule)
     paths = [posixpath.normpath(volume.path) for volume in executor.volumes or ()]
     for volume, path in zip(executor.volumes or (), paths, strict=True):
         yield from _volume(volume, path, where)
@@ -119,8 +115,8 @@ def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
 
 
 def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
-    if not path.startswith("/") or path == "/" or ":" in path:
-        yield Problem(f"a volume cannot be mounted at {volume.path!r}", where, "an absolute path, such as /data")
+    if rule := names.not_a_mount_path(volume.path):
+        yield Problem(f"a volume cannot be mounted at {volume.path!r}", where, rule)
     elif any(path == reserved or path.startswith(f"{reserved}/") for reserved in _RESERVED):
         yield Problem(f"{path} is taken", where, f"{' and '.join(_RESERVED)} are there in every job")
     if (volume.bucket is None) == (volume.claim is None):
@@ -133,5 +129,5 @@ def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
             yield Problem(f"{volume.bucket!r}: a comma cannot stand in the name of a folder", where)
     if volume.claim is not None and not (_CLAIM.fullmatch(volume.claim) and len(volume.claim) <= 63):
         yield Problem(f"{volume.claim!r} cannot name a claim", where, "lower-case letters, digits and hyphens")
-    if volume.size is not None and volume.size <= 0:
-        yield Problem(f"the size of {volume.claim!r} is {volume.size}", where, "a number of bytes, more than 0")
+    if volume.storage_class is not None and (rule := names.not_an_object_name(volume.storage_class)):
+        yield Problem(f"{volume.storage_class!r} is no storage class", where, rule)

@@ -15,6 +15,7 @@ from xmgen.frontends.spec import document, problems
 from xmgen.frontends.spec.base import Model
 from xmgen.frontends.spec.model import Text
 from xmgen.frontends.spec.requirements import Requirements
+from xmgen.limits import POOL_JOBS
 
 
 class Pool(Model):
@@ -22,7 +23,7 @@ class Pool(Model):
 
     requirements: Requirements
     """What such a job asks for."""
-    jobs: Annotated[int, Field(ge=1)] = 1
+    jobs: Annotated[int, Field(ge=POOL_JOBS.least, le=POOL_JOBS.most)] = 1
     """How many of them can run at once."""
     reservation: Text | None = None
     """The name of a Compute Engine reservation for the accelerators."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
 import re
 import sysconfig
@@ -83,14 +84,36 @@ def unsupported(message: str, hint: str = "") -> UnsupportedType:
 
 
 def of_type(*kinds: type, optional: bool = False) -> Callable[[Any, Any, Any], None]:
-    """An attrs validator: launch scripts are not type-checked, and a wrong type would only fail later, elsewhere."""
-    wanted = " or ".join(f"a {kind.__name__}" for kind in kinds) + (" or None" if optional else "")
+    """An attrs validator: launch scripts are not type-checked, and a wrong type would only fail later, elsewhere.
+
+    A truth value is a number for Python only, and no number is one that is not finite.
+    """
+    wanted = " or ".join(_WORDS.get(kind, f"a {kind.__name__}") for kind in kinds if kinds != AMOUNT or kind is float)
+    wanted += " or None" if optional else ""
+    numbers = bool not in kinds
 
     def check(instance: object, attribute: Any, value: object) -> None:
-        if not isinstance(value, kinds) and not (optional and value is None):
-            raise unsupported(f"{type(instance).__name__}.{attribute.name} must be {wanted}, got {value!r}")
+        if value is None and optional:
+            return
+        # First what is usual: a sweep makes an executor for each of its trials.
+        if not isinstance(value, kinds) or (numbers and isinstance(value, bool | float) and not _is_number(value)):
+            raise unsupported(f"{type(instance).__name__}.{attribute.name} must be {wanted}, got {_shown(value)}")
 
     return check
+
+
+AMOUNT = (int, float)
+"""The types of an amount, for `of_type`."""
+_WORDS = {str: "a text", bool: "True or False", int: "a whole number", float: "a number"}
+
+
+def _is_number(value: float) -> bool:
+    return not isinstance(value, bool) and math.isfinite(value)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def repeatable(value: object, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
+from enum import Enum
 from typing import Any
 
 from xmgen.xm.problems import InvalidValue, invalid, unsupported
@@ -33,7 +34,7 @@ class Topology:
     """How accelerators are connected: `4` on one host, a grid of `4x4`, optionally `_twisted` or `_untwisted`."""
 
     def __init__(self, name: str) -> None:
-        if not re.fullmatch(r"\d+(x\d+)*(_(un)?twisted)?", name, re.ASCII):
+        if not re.fullmatch(r"\d+(x0*[1-9]\d*)*(_(un)?twisted)?", name, re.ASCII) or re.match("0+x", name):
             raise InvalidTpuTopologyError(f"{name!r} is no topology such as '4x4'")
         self._name = name
         self.dimensions = [int(size) for size in name.split("_")[0].split("x")]
@@ -125,6 +126,9 @@ class JobRequirements:
         num_slices: int | None = None,
         **kw_resources: ResourceQuantity,
     ) -> None:
+        _check("location", location, str, "a text")
+        _check("service_tier", service_tier, ServiceTier, "an xm.ServiceTier")
+        _check("architecture", architecture, Architecture, "an xm.Architecture")
         self.location = location
         self.task_requirements = ResourceDict()
         self.accelerator: ResourceType | None = None
@@ -158,6 +162,8 @@ class JobRequirements:
                 raise invalid(f"a job has one kind of accelerator, not {self.accelerator} and {resource}")
             if not amount.is_integer():
                 raise invalid(f"{resource} comes in whole numbers, not as {quantity!r}")
+            if not amount:
+                raise invalid(f"{resource} is 0", hint="a job without accelerators names none")
             self.accelerator = resource
             self.topology = topology or Topology(f"{amount:.0f}")
             # `Topology('8')` and '8' ask for a number.
@@ -194,6 +200,7 @@ class JobRequirements:
 
     @service_tier.setter
     def service_tier(self, new_service_tier: ServiceTier) -> None:
+        _check("service_tier", new_service_tier, ServiceTier, "an xm.ServiceTier")
         self._service_tier = new_service_tier
 
     @property
@@ -265,6 +272,13 @@ class JobRequirements:
         )
 
 
+def _check(name: str, value: object, kind: type, what: str) -> None:
+    """Launch scripts are not type-checked."""
+    if value is not None and not isinstance(value, kind):
+        choices = ", ".join(f"{what.split()[-1]}.{each.name}" for each in kind) if issubclass(kind, Enum) else ""
+        raise unsupported(f"JobRequirements.{name} must be {what} or None, got {value!r}", hint=choices)
+
+
 def _architecture(accelerator: ResourceType | None) -> Architecture | None:
     if accelerator is None or accelerator is ResourceType.LOCAL_GPU:
         return None
@@ -284,7 +298,7 @@ def _parse(name: object, quantity: ResourceQuantity) -> tuple[float, Topology | 
             topology = Topology(text)
             return float(topology.chip_count), topology, slices
         return _amount(text), None, slices
-    except (InvalidTpuTopologyError, TypeError, ValueError) as error:
+    except (InvalidTpuTopologyError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, InvalidValue):
             raise
         raise invalid(
@@ -303,7 +317,7 @@ def _amount(value: object) -> float:
 def _positive(value: object, what: str) -> int:
     try:
         number = float(value)  # type: ignore[arg-type] - a wrong type is reported as any other wrong value
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = 0.0
     if number < 1 or not number.is_integer():
         raise invalid(f"{what} must be a positive integer, got {value!r}")

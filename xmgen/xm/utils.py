@@ -18,6 +18,7 @@ import attrs
 from absl import flags
 
 from xmgen import recording
+from xmgen.xm.problems import unsupported
 
 FLAGS = flags.FLAGS
 if "xm_launch_script" not in FLAGS:
@@ -112,6 +113,8 @@ def resolve_path_relative_to_launcher(path: str) -> str:
 
     Raises RuntimeError when a relative path is given and there is no launch script.
     """
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
+        raise unsupported(f"a path is a text, not {path!r}")
     path = os.fspath(path)
     if Path(path).is_absolute():
         return path

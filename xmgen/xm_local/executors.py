@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import attrs
 
 from xmgen import xm
-from xmgen.xm.problems import of_type
+from xmgen.xm.problems import AMOUNT, of_type, unsupported
+
+_TEXT = of_type(str, optional=True)
+_WHOLE = of_type(int, optional=True)
+_AMOUNT = of_type(*AMOUNT, optional=True)
+_FLAG = of_type(bool)
 
 GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER = "GOOGLE_KUBERNETES_ENGINE"
 
@@ -28,10 +33,10 @@ class DockerOptions:
     interactive:    whether the container gets a terminal.
     """
 
-    ports: dict[Any, Any] | None = None
-    volumes: dict[str, str] | None = None
-    mount_gcs_path: bool = True
-    interactive: bool = False
+    ports: dict[Any, Any] | None = attrs.field(default=None, validator=of_type(Mapping, optional=True))
+    volumes: dict[str, str] | None = attrs.field(default=None, validator=of_type(Mapping, optional=True))
+    mount_gcs_path: bool = attrs.field(default=True, validator=_FLAG)
+    interactive: bool = attrs.field(default=False, validator=_FLAG)
 
 
 @attrs.define(slots=False)
@@ -45,8 +50,8 @@ class Local(xm.Executor):
 
     requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
     docker_options: DockerOptions | None = attrs.field(default=None, validator=of_type(DockerOptions, optional=True))
-    experimental_stream_output: bool = True
-    service: bool = attrs.field(default=False, kw_only=True)
+    experimental_stream_output: bool = attrs.field(default=True, validator=_FLAG)
+    service: bool = attrs.field(default=False, kw_only=True, validator=_FLAG)
 
     Spec = LocalSpec
 
@@ -55,7 +60,7 @@ class Local(xm.Executor):
 class TpuCapability:
     """The TPU software that a job asks for."""
 
-    tpu_runtime_version: str
+    tpu_runtime_version: str = attrs.field(validator=of_type(str))
 
 
 @attrs.define(slots=False)
@@ -65,15 +70,15 @@ class TensorboardCapability:
     base_output_directory: `gs://bucket/folder`; its `logs` are shown. The staging bucket unless given.
     """
 
-    name: str
-    base_output_directory: str | None = None
+    name: str = attrs.field(validator=of_type(str))
+    base_output_directory: str | None = attrs.field(default=None, validator=_TEXT)
 
 
 @attrs.define(slots=False)
 class VertexSpec(xm.ExecutorSpec):
     """Packaged for Vertex AI. push_image_tag: `registry/image:tag`; one of the stack's unless given."""
 
-    push_image_tag: str | None = None
+    push_image_tag: str | None = attrs.field(default=None, validator=_TEXT)
 
 
 @attrs.define(slots=False)
@@ -96,13 +101,13 @@ class Vertex(xm.Executor):
         default=None, validator=of_type(TensorboardCapability, optional=True)
     )
 
-    reservation: str | None = attrs.field(default=None, kw_only=True)
-    timeout: float | None = attrs.field(default=None, kw_only=True)
-    max_wait: float | None = attrs.field(default=None, kw_only=True)
-    restart: bool = attrs.field(default=False, kw_only=True)
-    network: str | None = attrs.field(default=None, kw_only=True)
-    web_access: bool = attrs.field(default=True, kw_only=True)
-    service_account: str | None = attrs.field(default=None, kw_only=True)
+    reservation: str | None = attrs.field(default=None, kw_only=True, validator=_TEXT)
+    timeout: float | None = attrs.field(default=None, kw_only=True, validator=_AMOUNT)
+    max_wait: float | None = attrs.field(default=None, kw_only=True, validator=_AMOUNT)
+    restart: bool = attrs.field(default=False, kw_only=True, validator=_FLAG)
+    network: str | None = attrs.field(default=None, kw_only=True, validator=_TEXT)
+    web_access: bool = attrs.field(default=True, kw_only=True, validator=_FLAG)
+    service_account: str | None = attrs.field(default=None, kw_only=True, validator=_TEXT)
 
     Spec = VertexSpec
 
@@ -115,7 +120,7 @@ CaipSpec = VertexSpec
 class KubernetesSpec(xm.ExecutorSpec):
     """Packaged for Kubernetes. push_image_tag: `registry/image:tag`; one of the stack's unless given."""
 
-    push_image_tag: str | None = None
+    push_image_tag: str | None = attrs.field(default=None, validator=_TEXT)
 
 
 @attrs.define(slots=False, kw_only=True)
@@ -127,13 +132,19 @@ class Volume:
     storage_class: of the stack's claim. shared: whether pods on several nodes use it at once.
     """
 
-    path: str
-    bucket: str | None = None
-    claim: str | None = None
-    size: int | None = None
-    storage_class: str | None = None
-    shared: bool = False
-    read_only: bool = False
+    path: str = attrs.field(validator=of_type(str))
+    bucket: str | None = attrs.field(default=None, validator=_TEXT)
+    claim: str | None = attrs.field(default=None, validator=_TEXT)
+    size: float | None = attrs.field(default=None, validator=_AMOUNT)
+    storage_class: str | None = attrs.field(default=None, validator=_TEXT)
+    shared: bool = attrs.field(default=False, validator=_FLAG)
+    read_only: bool = attrs.field(default=False, validator=_FLAG)
+
+
+def _volumes(instance: object, attribute: Any, value: object) -> None:
+    listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(each, Volume) for each in listed):
+        raise unsupported(f"{type(instance).__name__}.{attribute.name} must be a list of Volume, got {value!r}")
 
 
 @attrs.define(slots=False)
@@ -152,10 +163,10 @@ class Kubernetes(xm.Executor):
     requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
     cloud_provider: str = GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER
     tpu_capability: TpuCapability | None = attrs.field(default=None, validator=of_type(TpuCapability, optional=True))
-    reservation: str | None = attrs.field(default=None, kw_only=True)
-    priority: int | None = attrs.field(default=None, kw_only=True)
-    retries: int | None = attrs.field(default=None, kw_only=True)
-    shared_memory: float | None = attrs.field(default=None, kw_only=True)
-    volumes: Sequence[Volume] = attrs.field(default=(), kw_only=True)
+    reservation: str | None = attrs.field(default=None, kw_only=True, validator=_TEXT)
+    priority: int | None = attrs.field(default=None, kw_only=True, validator=_WHOLE)
+    retries: int | None = attrs.field(default=None, kw_only=True, validator=_WHOLE)
+    shared_memory: float | None = attrs.field(default=None, kw_only=True, validator=_AMOUNT)
+    volumes: Sequence[Volume] = attrs.field(default=(), kw_only=True, validator=_volumes)
 
     Spec = KubernetesSpec

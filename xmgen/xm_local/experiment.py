@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 
 from absl import logging
 
-from xmgen import recording, xm
+from xmgen import names, recording, xm
 from xmgen.experiment import Reference
 from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
 from xmgen.xm.async_packager import AsyncPackager
 from xmgen.xm.metadata_context import KeptAnnotations
-from xmgen.xm.problems import here, refuse, repeatable, unsupported
+from xmgen.xm.problems import here, invalid, refuse, repeatable, unsupported
 from xmgen.xm.units import CreateTask, creator
 from xmgen.xm.utils import ARGV_ESCAPER
 from xmgen.xm_local.executors import Kubernetes, Local, Vertex
@@ -181,6 +181,10 @@ def secret(name: str) -> str:
 
     `xmgen up STACK --secret NAME` asks for its value; nothing that is compiled holds it.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
+        raise unsupported(f"a secret's name is a text, not {name!r}")
+    if rule := names.not_a_secret(name):
+        raise invalid(f"{name!r} cannot name a secret", rule)
     return recording.current().reference(Reference(kind="secret", name=name))
 
 

@@ -19,6 +19,7 @@ from xmgen.frontends.spec.requirements import Bytes, Requirements
 from xmgen.frontends.spec.surroundings import Surroundings
 from xmgen.frontends.spec.sweep import GroupSweep, JobSweep, blocks, check
 from xmgen.frontends.spec.values import Address, Arg, ArgName, ArgValue, EnvName, EnvValue, Token, Variable
+from xmgen.limits import MAX_WAIT, PORT, PRIORITY, RETRIES, TIMEOUT
 
 
 def _known(value: str, names: Iterable[str], what: str) -> str:
@@ -177,9 +178,10 @@ Executable = Annotated[PythonContainer | Dockerfile | Container | Binary, Field(
 class DockerOptions(Model):
     """Options of a container on this machine."""
 
-    ports: dict[Annotated[int, Field(strict=False, ge=1, le=65535)], Annotated[int, Field(ge=1, le=65535)]] = Field(
-        default_factory=dict[int, int]
-    )
+    ports: dict[
+        Annotated[int, Field(strict=False, ge=PORT.least, le=PORT.most)],
+        Annotated[int, Field(ge=PORT.least, le=PORT.most)],
+    ] = Field(default_factory=dict[int, int])
     """Port in the container: port on this machine."""
     volumes: dict[Annotated[Text, AfterValidator(_volume)], Text] = Field(default_factory=dict[str, str])
     """Path on this machine: path in the container. A path that begins with ./ or ../ is relative to this file."""
@@ -236,9 +238,9 @@ class Kubernetes(_Executor):
     """Version of the TPU's runtime."""
     reservation: Text | None = None
     """The name of a Compute Engine reservation for the accelerators."""
-    priority: Annotated[int, Field(ge=-10, le=10**9)] | None = None
+    priority: Annotated[int, Field(ge=PRIORITY.least, le=PRIORITY.most)] | None = None
     """Of the pods: those with a larger one are scheduled first."""
-    retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    retries: Annotated[int, Field(ge=RETRIES.least, le=RETRIES.most)] | None = None
     """How often a pod that failed is started again; one that lost its machine always is."""
     shared_memory: Bytes | None = None
     """The size of /dev/shm; as much as the job's memory when left out."""
@@ -263,9 +265,9 @@ class Vertex(_Executor):
     """The TensorBoard that the job writes to."""
     reservation: Text | None = None
     """A Compute Engine reservation for the accelerators: projects/…/zones/…/reservations/…"""
-    timeout: Annotated[int, Field(gt=0)] | None = None
+    timeout: Annotated[int, Field(ge=TIMEOUT.least, le=TIMEOUT.most)] | None = None
     """Seconds that the job may run; seven days when left out."""
-    max_wait: Annotated[int, Field(ge=0)] | None = None
+    max_wait: Annotated[int, Field(ge=MAX_WAIT.least, le=MAX_WAIT.most)] | None = None
     """Seconds that the job may wait for machines of flex-start; a day when left out, 0 for ever."""
     restart: bool = False
     """Whether the whole job starts again when one of its workers does."""

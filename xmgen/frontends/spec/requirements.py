@@ -10,6 +10,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from xmgen.experiment import Accelerator, JobRequirements
 from xmgen.frontends.spec.base import Model, error
+from xmgen.limits import BYTES, REPLICAS
 
 UNITS = {
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTP", start=1)},
@@ -25,13 +26,13 @@ def _bytes(value: object) -> int:
     match value:
         case bool():
             pass
-        case int() if value > 0:
+        case int() if 0 < value <= BYTES.most:
             return value
         case str() if (match := _SIZE.fullmatch(value)) and match[2] in UNITS:
             number, unit = match[1], UNITS[match[2]]
             # Integers where possible: a float of bytes would not be exact.
             size = round(float(number) * unit) if "." in number else int(number) * unit
-            if size > 0:
+            if 0 < size <= BYTES.most:
                 return size
         case _:
             pass
@@ -96,7 +97,7 @@ class Requirements(Model):
     """The CPU's architecture."""
     location: Annotated[str, Field(min_length=1)] | None = None
     """Where the job should run, such as a zone."""
-    replicas: Annotated[int, Field(ge=1)] | None = None
+    replicas: Annotated[int, Field(ge=REPLICAS.least, le=REPLICAS.most)] | None = None
     """How many identical tasks the job has."""
     service_tier: Literal["prod", "batch", "freebie"] | None = None
     """How likely the job is to get its machines, and to keep them."""

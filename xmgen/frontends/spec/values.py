@@ -12,9 +12,11 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
 
+from xmgen import names
 from xmgen.experiment import Reference
 from xmgen.frontends.spec.base import NAME_PATTERN, error
 from xmgen.frontends.spec.surroundings import Surroundings
+from xmgen.limits import PORT
 
 _HOST = re.compile(rf"({NAME_PATTERN.strip('^$')})(:[0-9]{{1,5}})?")
 ENV_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -89,6 +91,9 @@ def _address(value: object) -> Address:
         raise error(
             "an address is the name of a job of the group, and a port if need be", "such as `{address: ps:2222}`"
         )
+    for _, port in hosts:
+        if port and PORT.problem("", int(port[1:])):
+            raise error(f"{port[1:]} is no port", f"from {PORT.least} to {PORT.most}, such as `{{address: ps:2222}}`")
     return Address(hosts)
 
 
@@ -116,7 +121,9 @@ def _secret(value: dict[str, object], info: ValidationInfo) -> str:
     name = value.get("secret")
     if set(value) != {"secret"} or not isinstance(name, str) or not name:
         raise error("a mapping cannot be an environment variable", "only `{secret: name}` and `{address: job}` can")
-    reference = Reference(kind="secret", name=_text(name))
+    if rule := names.not_a_secret(name):
+        raise error(f"{name!r} cannot name a secret", rule)
+    reference = Reference(kind="secret", name=name)
     if isinstance(info.context, Surroundings):
         info.context.references[reference] = None
     return reference.token
