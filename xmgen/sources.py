@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -68,9 +68,21 @@ def digest(path: Path, exclude: Collection[str] = ()) -> str:
 
 
 def files(folder: Path, exclude: Collection[str] = ()) -> list[str]:
-    """The files of a folder that count as its code: POSIX paths relative to it, sorted."""
+    """The files of a folder that count as its code: POSIX paths relative to it, sorted.
+
+    Raises InputError when a folder in it that counts cannot be read: nobody could say what is in it.
+    """
     ignored = ignore_rules(folder)
-    candidates = set(_walk(folder)) - {IGNORE_FILE, *exclude}
+    unread: list[OSError] = []
+    candidates = set(_walk(folder, unread.append)) - {IGNORE_FILE, *exclude}
+    problems = [
+        Problem(f"cannot be read: {error.strerror}", str(error.filename), f"or name it in {IGNORE_FILE}: it is no code")
+        for error in unread
+        # Where there is no folder there are no files.
+        if not isinstance(error, FileNotFoundError | NotADirectoryError) and counts(folder, Path(error.filename))
+    ]
+    if problems:
+        raise InputError(*problems)
     if not ignored:
         return sorted(candidates)
     # Imported only where a .dockerignore exists: it pulls in an HTTP client.
@@ -94,9 +106,10 @@ def counts(folder: Path, file: Path) -> bool:
     return not PatternMatcher(ignored).matches(relative.as_posix())  # pyright: ignore[reportArgumentType] - takes texts
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def _walk(folder: Path, unread: Callable[[OSError], object]) -> Iterator[str]:
+    """unread: gets what keeps a folder from being read."""
     # followlinks stays off: a link is hashed as a link, so that a cycle cannot hang the compile.
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder, onerror=unread):
         unwanted = LEFT_BEHIND | OF_A_PROJECT if "Pulumi.yaml" in names else LEFT_BEHIND
         folders[:] = [name for name in folders if name not in unwanted and not name.endswith(LEFT_BEHIND_SUFFIXES)]
         links = [name for name in folders if (Path(parent) / name).is_symlink()]

@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from xmgen import sources
-from xmgen.errors import InputError
+from xmgen.errors import InputError, Problem
 
 
 @pytest.fixture
@@ -150,3 +151,32 @@ def test_what_would_count_counts_once_it_is_there(tmp_path: Path, file: str, cou
     before = sources.digest(folder)
     (folder / file).write_text("x")
     assert (sources.digest(folder) != before) is counts
+
+
+@pytest.fixture
+def closed(code: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the code that nobody may list, whoever runs the test."""
+    folder = code / "closed"
+    folder.mkdir()
+    scan = os.scandir
+
+    def refusing(path: str) -> Any:
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    return folder
+
+
+def test_a_folder_that_cannot_be_read_is_refused(code: Path, closed: Path) -> None:
+    expected = Problem("cannot be read: Permission denied", str(closed), "or name it in .dockerignore: it is no code")
+    for read in (sources.digest, sources.files):
+        with pytest.raises(InputError) as caught:
+            read(code)
+        assert caught.value.problems == (expected,)
+
+
+def test_a_folder_that_cannot_be_read_and_is_no_code_is_left_out(code: Path, closed: Path) -> None:
+    (code / ".dockerignore").write_text("closed\n")
+    assert sources.files(code) == ["launcher.py", "package/data.txt", "train.py"]
