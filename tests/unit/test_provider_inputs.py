@@ -8,7 +8,7 @@ import pytest
 
 from xmgen.provider import settings, wire
 from xmgen.provider.resource import Urn, differences
-from xmgen.provider.settings import Settings
+from xmgen.provider.settings import Runner, Settings
 from xmgen.provider.unit import Docker, Job, Packaged, Shell, Unit, fingerprint, parse
 
 SECRET = {wire.SIGNATURE: wire.SECRET, "value": "swordfish"}
@@ -222,3 +222,23 @@ def test_what_makes_a_run_another_run(changed: Any, same: bool):
 )
 def test_differences_are_named_by_path(old: wire.Value, new: wire.Value, expected: dict[str, str]):
     assert differences(old, new) == expected
+
+
+@pytest.mark.parametrize(
+    ("worker", "ps", "args", "expected"),
+    [
+        ("process", "process", ("--ps=ps:1", Shell("$X,ps:22")), ["ps:1", "ps:22", "ps:3"]),
+        ("process", "container", ("--ps=ps:1",), ["ps:1", "ps:3"]),
+        ("container", "process", ("--ps=ps:1",), ["ps:1", "ps:3"]),
+        ("container", "container", ("--ps=ps:1",), []),
+        ("process", "process", ("worker:1", "tops:1", "ps", "ps:", "ps:1x", "db.ps:1"), ["ps:3"]),
+    ],
+)
+def test_names_of_jobs_resolve_between_containers_only(
+    worker: Runner, ps: Runner, args: tuple[str | Shell, ...], expected: list[str]
+) -> None:
+    jobs = (
+        Job(name="worker", executable=Packaged(name="a", runner=worker), args=args, env={"PS": "ps:3"}),
+        Job(name="ps", executable=Packaged(name="b", runner=ps)),
+    )
+    assert Unit(name="u", identity="i", jobs=jobs).unresolved() == expected

@@ -91,6 +91,11 @@ class RunResource:
             hidden=hidden,
             timeout=request.timeout,
         )
+        if unresolved := unit.unresolved():
+            await request.log.warning(
+                f"{', '.join(unresolved)} in args or env: processes have no names that resolve, as containers have; "
+                "run the jobs in containers, or let them use localhost"
+            )
         result = await self._runs.run(task, request.log)
         return State(
             id=unit.name, outputs=result.outputs, reasons=tuple(masked(reason, hidden) for reason in result.reasons)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -81,6 +82,11 @@ class Job:
     service: bool = False
     stream_output: bool = True
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Of its args and env."""
+        return (*(arg if isinstance(arg, str) else arg.text for arg in self.args), *self.env.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
@@ -95,6 +101,22 @@ class Unit:
     def runner(self) -> Literal["process", "container", "mixed"]:
         first = self.jobs[0].executable.runner
         return first if all(job.executable.runner == first for job in self.jobs) else "mixed"
+
+    def unresolved(self) -> list[str]:
+        """Addresses such as `ps:2222` in the jobs' args and env that lead to nobody: only containers of a unit know
+        each other by name."""
+        runners = {job.name: job.executable.runner for job in self.jobs}
+        if len(runners) < 2 or "process" not in runners.values():
+            return []
+        address = re.compile(rf"(?<![\w.-])({'|'.join(map(re.escape, runners))}):\d+(?!\w)")
+        found = (
+            match[0]
+            for job in self.jobs
+            for text in job.texts
+            for match in address.finditer(text)
+            if match[1] != job.name and "process" in (job.executable.runner, runners[match[1]])
+        )
+        return list(dict.fromkeys(found))
 
 
 def fingerprint(inputs: Properties) -> str:
