@@ -6,7 +6,7 @@ import abc
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import attrs
 
@@ -50,6 +50,20 @@ def _check_entrypoint(instance: object, attribute: Any, value: object) -> None:
         if not value.commands:
             raise invalid("CommandList.commands is empty", hint="CommandList(['python train.py'])")
         _check_texts("a command of CommandList", value.commands)
+
+
+def _check_instructions(instance: object, attribute: Any, value: object) -> None:
+    of_type(list, tuple, optional=True)(instance, attribute, value)
+    if isinstance(value, list | tuple):
+        _check_all_texts(instance, attribute, cast("Iterable[object]", value))
+
+
+def _check_all_texts(instance: object, attribute: Any, values: Iterable[object]) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise unsupported(
+                f"{type(instance).__name__}.{attribute.name} must be a list of texts, got {value!r} in it"
+            )
 
 
 def _check_texts(what: str, values: Iterable[object]) -> None:
@@ -96,8 +110,8 @@ class PythonContainer(ExecutableSpec):
     entrypoint: ModuleName | CommandList = attrs.field(validator=_check_entrypoint)
     path: str = attrs.field(default=".", converter=utils.resolve_path_relative_to_launcher)
     base_image: str | None = attrs.field(default=None, validator=of_type(str, optional=True))
-    docker_instructions: list[str] | None = attrs.field(default=None, validator=of_type(list, tuple, optional=True))
-    use_deep_module: bool = False
+    docker_instructions: list[str] | None = attrs.field(default=None, validator=_check_instructions)
+    use_deep_module: bool = attrs.field(default=False, validator=of_type(bool))
 
     @property
     def name(self) -> str:
@@ -131,8 +145,8 @@ class Binary(ExecutableSpec):
 class BazelContainer(ExecutableSpec):
     """A Bazel target that makes an image archive (`//:server_image.tar`)."""
 
-    label: str
-    bazel_args: list[str] = attrs.field(factory=list[str], converter=_list)
+    label: str = attrs.field(validator=of_type(str))
+    bazel_args: list[str] = attrs.field(factory=list[str], converter=_list, validator=_check_all_texts)
 
     @property
     def name(self) -> str:
@@ -143,9 +157,9 @@ class BazelContainer(ExecutableSpec):
 class BazelBinary(ExecutableSpec):
     """A Bazel target that makes a self-contained program."""
 
-    label: str
+    label: str = attrs.field(validator=of_type(str))
     dependencies: list[BinaryDependency] = attrs.field(factory=list[BinaryDependency], converter=_list)
-    bazel_args: list[str] = attrs.field(factory=list[str], converter=_list)
+    bazel_args: list[str] = attrs.field(factory=list[str], converter=_list, validator=_check_all_texts)
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import attrs
 
 from xmgen import xm
 from xmgen.recording import Recording
+from xmgen.xm.problems import of_type
 
 
 @attrs.define(slots=False)
@@ -25,7 +26,7 @@ class PackagedExecutable(xm.Executable):
 class LoadedContainerImage(xm.Executable):
     """An image that the local Docker daemon has."""
 
-    image_id: str
+    image_id: str = attrs.field(validator=of_type(str))
     args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
     env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
 
@@ -34,7 +35,7 @@ class LoadedContainerImage(xm.Executable):
 class LocalBinary(xm.Executable):
     """A program on this machine. command: its path."""
 
-    command: str
+    command: str = attrs.field(validator=of_type(str))
     args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
     env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
 
@@ -43,7 +44,7 @@ class LocalBinary(xm.Executable):
 class GoogleContainerRegistryImage(xm.Executable):
     """An image in a registry."""
 
-    image_path: str
+    image_path: str = attrs.field(validator=of_type(str))
     args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
     env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
 
