@@ -60,7 +60,6 @@ def refused(folder: Path, executor: str) -> list[tuple[str, str]]:
         ("xm.JobRequirements(location=5)", "JobRequirements.location must be a text or None, got 5"),
         ("xm.JobRequirements(tpu_v5e='0x0')", "cannot understand the amount of tpu_v5e: '0x0'"),
         ("xm.JobRequirements(tpu_v5e='4x0')", "cannot understand the amount of tpu_v5e: '4x0'"),
-        ("xm.JobRequirements(t4=0)", "T4 is 0"),
         ("xm.PythonContainer(xm.ModuleName('a'), path=5)", "a path is a text, not 5"),
         ("xm.PythonContainer(xm.ModuleName('a'), use_deep_module='no')", "PythonContainer.use_deep_module must be True or False, got 'no'"),
         ("xm.PythonContainer(xm.ModuleName('a'), docker_instructions=[5])", "PythonContainer.docker_instructions must be a list of texts, got 5 in it"),

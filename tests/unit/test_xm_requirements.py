@@ -26,6 +26,8 @@ def wanted(kind, count=None, topology=None, slices=1):
         ({"resources": {"cpu": 4, "replicas": 2}}, JobRequirements(cpu=4.0, replicas=2)),
         ({"t4": 1}, JobRequirements(accelerator=wanted("t4", 1.0))),
         ({"T4": "2"}, JobRequirements(accelerator=wanted("t4", 2.0))),
+        # Such as `t4=FLAGS.gpus`, of a script that also runs without.
+        ({"t4": 0}, JobRequirements()),
         ({"a100_80gib": 8}, JobRequirements(accelerator=wanted("a100_80gib", 8.0))),
         ({"local_gpu": 2}, JobRequirements(accelerator=wanted("local_gpu", 2.0))),
         ({"tpu_v2": 8}, JobRequirements(accelerator=wanted("tpu_v2", 8.0))),

@@ -162,8 +162,6 @@ class JobRequirements:
                 raise invalid(f"a job has one kind of accelerator, not {self.accelerator} and {resource}")
             if not amount.is_integer():
                 raise invalid(f"{resource} comes in whole numbers, not as {quantity!r}")
-            if not amount:
-                raise invalid(f"{resource} is 0", hint="a job without accelerators names none")
             self.accelerator = resource
             self.topology = topology or Topology(f"{amount:.0f}")
             # `Topology('8')` and '8' ask for a number.

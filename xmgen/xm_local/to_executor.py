@@ -163,8 +163,9 @@ def _whole(amount: float | None) -> int | None:
 
 
 def _accelerator(asked: xm.JobRequirements) -> ir.Accelerator | None:
+    """None too for zero accelerators, which a script gets from `t4=FLAGS.gpus`."""
     kind = asked.accelerator
-    if kind is None or asked.topology is None:
+    if kind is None or asked.topology is None or not asked.task_requirements[kind]:
         return None
     if not asked.has_topology:
         return ir.Accelerator(type=kind.name.lower(), count=asked.task_requirements[kind], slices=asked.num_slices)
