@@ -33,7 +33,8 @@ PASSING = ("pods ", "nodes ")
 
 def compiled(project: Project) -> Plan:
     """A cluster with its network, a pool, a bucket, an image, two trials."""
-    trainer = python_container()
+    # Other tests change the code of theirs.
+    trainer = python_container(path=f"code/{STACK}")
     folder = project.root / trainer.path
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "train.py").write_text("print('trained')", encoding="utf-8")
