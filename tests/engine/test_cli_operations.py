@@ -246,6 +246,7 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
     hold = user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
     read_finished(process, 2)
+    until(lambda: len(user.marks()) == 3, "all trials have begun")
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -264,12 +265,14 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
 
 def test_when_nobody_reads_any_more_it_ends_in_order(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
-    hold = user.hold(2)
+    hold, last = user.hold(2), user.hold(3)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
     read_finished(process, 1)
+    until(lambda: len(user.marks()) == 3, "all trials have begun")
     assert process.stdout is not None
     process.stdout.close()
-    until(lambda: len(user.marks()) == 3, "all trials have begun")
+    # Its end is the next thing that there is to say.
+    last.unlink()
     process.wait(timeout=60)
     assert user.trials() == []
     hold.unlink()
