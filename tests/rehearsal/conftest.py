@@ -81,6 +81,9 @@ def stack(in_scratch: Rehearsal, plan: Plan) -> Iterator[Rehearsal]:
     in_scratch.cloud.at = disturbances.nothing_happens
     in_scratch.cloud.dials.set()
     in_scratch.destroy(plan, Report(stack=plan.experiment.stack))
+    # What it keeps is not to count in the next test.
+    for item in disturbances.in_cloud(in_scratch, plan):
+        in_scratch.cloud.store.remove(item.id)
 
 
 @pytest.fixture(scope="session")

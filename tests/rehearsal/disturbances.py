@@ -19,6 +19,7 @@ from xmgen.project import Project
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.kinds import BUCKET, SERVICE
+from xmgen.rehearsal.cloud.store import Item
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 
@@ -77,11 +78,16 @@ def _of(owner: str, stack: str) -> bool:
     return owner.startswith(f"urn:pulumi:{stack}::")
 
 
+def in_cloud(rehearsal: Rehearsal, plan: Plan) -> list[Item]:
+    """What the stack has there; after a `destroy`, what it keeps."""
+    return [item for item in rehearsal.cloud.store if _of(item.owner, plan.experiment.stack)]
+
+
 def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
     """After a `destroy`: namespaces take a moment to go."""
     state = [each for each in rehearsal.state(plan) if not each.get("retainOnDelete")]
     assert state == []
-    cloud = [item for item in rehearsal.cloud.store if _of(item.owner, plan.experiment.stack)]
+    cloud = in_cloud(rehearsal, plan)
     # What jobs wrote outlives the stack.
     assert {item.type for item in cloud} <= {BUCKET}
     # The next `up` is to find nothing of it; nor services, which stay enabled and are nobody's.
