@@ -99,4 +99,7 @@ def _no_collection() -> Generator[None]:
         yield
     finally:
         if enabled:
+            # They count as old from now on; else the next allocation would go through them all.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()

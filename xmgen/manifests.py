@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -24,7 +25,8 @@ _NEVER_FOLD = 2**31 - 1
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 
 # PyYAML's types are partial.
-_RESOLVER: Any = Resolver()
+_OTHERS: Mapping[str, Sequence[tuple[str, re.Pattern[str]]]] = Resolver.yaml_implicit_resolvers
+"""What a reader takes a text for, by its first character: tags, and patterns of what is not a text."""
 _REPRESENTER: Any = SafeRepresenter()
 _EMITTER: Any = cyaml.CEmitter  # pyright: ignore
 
@@ -69,7 +71,7 @@ def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
 @functools.lru_cache(maxsize=8192)
 def _text(value: str) -> yaml.Event:
     # The emitter quotes a text that a reader would take for something else.
-    plain = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STR
+    plain = not any(pattern.match(value) for _, pattern in _OTHERS.get(value[:1], ()))
     return yaml.ScalarEvent(None, _STR, (plain, True), value)
 
 
