@@ -6,12 +6,10 @@ engine go on, and what waits for the new resource waits without end: the engine 
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from xmgen.engine import watches
 from xmgen.engine.events import EVENTS, OPERATIONS
 from xmgen.engine.pulumi import Event
 
@@ -21,23 +19,20 @@ SECONDS = 15.0
 DELETION = "delete-replaced"
 
 
-class Watch:
-    """Hears every event of an operation, and interrupts the engine once. As a context manager.
+class Watch(watches.Watch):
+    """Hears every event of an operation.
 
     stuck: URNs of what could not be deleted, once the engine has been interrupted because of it.
     """
 
     def __init__(self, interrupt: Callable[[], None]) -> None:
-        self._interrupt = interrupt
+        super().__init__(interrupt, every=0.5)
         self._under_way: set[tuple[str, str]] = set()
         self._failed: list[str] = []
-        self._heard = time.monotonic()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.stuck: tuple[str, ...] = ()
 
     def hear(self, event: Event) -> None:
-        self._heard = time.monotonic()
+        self.heard()
         for kind, status in EVENTS.items():
             if kind in event:
                 metadata: dict[str, Any] = event[kind]["metadata"]
@@ -52,27 +47,11 @@ class Watch:
                 if status == "failed" and step[1] == DELETION:
                     self._failed.append(step[0])
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def hopeless(self) -> bool:
+        return bool(self._failed) and not self._under_way and self.silent() >= SECONDS
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def waits_for_ever(self) -> bool:
-        """Whether nothing can happen any more."""
-        silent = time.monotonic() - self._heard
-        return bool(self._failed) and not self._under_way and silent >= SECONDS
-
-    def _watch(self) -> None:
-        while not self._ended.wait(0.5):
-            if self.waits_for_ever():
-                self.stuck = tuple(self._failed)
-                self._interrupt()
-                return
+    def give_up(self) -> None:
+        self.stuck = tuple(self._failed)
 
 
 def messages(stuck: Iterable[str]) -> list[str]:

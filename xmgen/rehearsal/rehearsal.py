@@ -21,7 +21,7 @@ from xmgen.engine import backend as backends
 from xmgen.engine import jobs, stalls
 from xmgen.engine import pulumi as cli
 from xmgen.engine.backend import Backend
-from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.events import Change, Progress
 from xmgen.engine.kubernetes import Connection
 from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
@@ -42,12 +42,10 @@ from xmgen.rehearsal.cloud.store import Store
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
 from xmgen.rehearsal.director import Director
+from xmgen.rehearsal.misfit_watch import STUCK_SECONDS, MisfitWatch
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
-from xmgen.resource_types import IMAGE, JOB
-
-STUCK_SECONDS = 8.0
-"""How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
+from xmgen.resource_types import IMAGE
 
 SETTLE_SECONDS = 120.0
 """How long scheduling may take after `up` has returned."""
@@ -273,7 +271,7 @@ class Rehearsal:
         work.recover()
         begun = datetime.now(UTC)
         running = self.pulumi.start(*arguments)
-        watch = _Watch(self.observer, self.namespaces(plan), running.interrupt)
+        watch = MisfitWatch(self.observer, self.namespaces(plan), running.interrupt)
         stall = stalls.Watch(running.interrupt)
         interrupted = threading.Event()
         with watch, stall, cli.forwarded_signals(running, interrupted.set):
@@ -359,51 +357,6 @@ class Rehearsal:
         started = time.monotonic()
         yield
         report.seconds[phase] = round(time.monotonic() - started, 1)
-
-
-class _Watch:
-    """Stops the engine when all that it still does is to wait for Jobs whose pods will never find a node."""
-
-    def __init__(self, observer: Observer, namespaces: set[str], interrupt: Callable[[], None]) -> None:
-        self._observer = observer
-        self._namespaces = namespaces
-        self._interrupt = interrupt
-        self._under_way: dict[str, str] = {}
-        self._heard = time.monotonic()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.gave_up = False
-
-    def hear(self, change: Change) -> None:
-        self._heard = time.monotonic()
-        if isinstance(change, Resource):
-            key = f"{change.type} {change.name}"
-            if change.status == "started":
-                self._under_way[key] = change.type
-            else:
-                self._under_way.pop(key, None)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(1.0):
-            types = list(self._under_way.values())
-            still = min(self._observer.still(), time.monotonic() - self._heard)
-            if set(types) != {JOB} or still < STUCK_SECONDS:
-                continue
-            waiting = [pod for pod in self._observer.pods(self._namespaces) if not pod.node and not pod.gone]
-            if waiting and all(pod.reasons for pod in waiting):
-                self.gave_up = True
-                self._interrupt()
-                return
 
 
 def _foreign_claims(plan: Plan) -> set[Claim]:
