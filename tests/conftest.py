@@ -21,6 +21,10 @@ from xmgen.rehearsal.cluster import PROGRAMS
 from xmgen.rehearsal.controlplane import Binaries, find_programs
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# What the helpers of tests assert is to be shown as what tests assert is: pytest sees to it for test modules alone.
+pytest.register_assert_rewrite(*sorted(f"tests.{each.stem}" for each in (ROOT / "tests").iterdir()))
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
