@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from xmgen.experiment import Executor, Experiment, Job, WorkUnit
 
 _EXECUTOR = TypeAdapter[Executor](Executor)
-_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def identities(experiment: Experiment) -> list[str]:
@@ -31,7 +31,7 @@ def identities(experiment: Experiment) -> list[str]:
             [_job_content(job, executors) for job in unit.jobs],
             [result[position] for position in unit.depends_on],
         ]
-        text = positional.normalise(_CANONICAL.encode(content), unit)
+        text = positional.normalise(to_json(content).decode(), unit)
         identity = hashlib.sha256(text.encode()).hexdigest()
         positional.known[str(unit.id)] = identity
         result.append(identity)

@@ -45,10 +45,7 @@ def dump(documents: Iterable[Manifest]) -> str:
 
 
 def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
-    # The most frequent first.
-    if isinstance(value, str):
-        emit(_text(value))
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         emit(_MAPPING if value else _EMPTY_MAPPING)
         for key, item in value.items():
             emit(_text(key))
@@ -60,8 +57,13 @@ def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
     elif isinstance(value, list):
         emit(_SEQUENCE if value else _EMPTY_SEQUENCE)
         for item in value:
-            _emit(item, emit)
+            if isinstance(item, str):
+                emit(_text(item))
+            else:
+                _emit(item, emit)
         emit(_SEQUENCE_END)
+    elif isinstance(value, str):
+        emit(_text(value))
     else:
         node = _REPRESENTER.represent_data(value)
         emit(yaml.ScalarEvent(None, node.tag, (True, False), node.value))
@@ -70,8 +72,12 @@ def _emit(value: Value, emit: Callable[[yaml.Event], None]) -> None:
 # Keys and most values come again with every trial; an event can be emitted any number of times.
 @functools.lru_cache(maxsize=8192)
 def _text(value: str) -> yaml.Event:
-    # The emitter quotes a text that a reader would take for something else.
-    plain = not any(pattern.match(value) for _, pattern in _OTHERS.get(value[:1], ()))
+    plain = True
+    for _, pattern in _OTHERS.get(value[:1], ()):
+        # The emitter quotes a text that a reader would take for something else.
+        if pattern.match(value):
+            plain = False
+            break
     return yaml.ScalarEvent(None, _STR, (plain, True), value)
 
 

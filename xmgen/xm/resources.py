@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -60,26 +60,8 @@ class Topology:
 ResourceQuantity = int | float | str | Topology
 
 
-class ResourceDict(MutableMapping[ResourceType, float]):
+class ResourceDict(dict[ResourceType, float]):
     """Amounts of resources, which can be added and multiplied."""
-
-    def __init__(self) -> None:
-        self._amounts: dict[ResourceType, float] = {}
-
-    def __setitem__(self, key: ResourceType, value: float) -> None:
-        self._amounts[key] = value
-
-    def __getitem__(self, key: ResourceType) -> float:
-        return self._amounts[key]
-
-    def __delitem__(self, key: ResourceType) -> None:
-        del self._amounts[key]
-
-    def __iter__(self) -> Iterator[ResourceType]:
-        return iter(self._amounts)
-
-    def __len__(self) -> int:
-        return len(self._amounts)
 
     def __str__(self) -> str:
         return ", ".join(sorted(f"{resource}: {amount}" for resource, amount in self.items()))

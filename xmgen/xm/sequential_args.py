@@ -58,6 +58,10 @@ class SequentialArgs:
     def merge_from(self, collection: UserArgs) -> None:
         """Appends to this sequence; keyword arguments that it has already get the new value."""
         if isinstance(collection, SequentialArgs):
+            if not self._items:
+                self._items.extend(collection._items)
+                self._kwvalues.update(collection._kwvalues)
+                return
             for item in collection._items:
                 if isinstance(item, RegularItem):
                     self._items.append(item)

@@ -219,12 +219,12 @@ class ExperimentUnit(abc.ABC):
         if args is not None:
             apply_args(job, args)
         job_operators.populate_job_names(job)
-        if isinstance(job, JobConfig):
-            self._launch_job_config(job, args or {}, identity)
-        elif isinstance(job, Job | JobGroup):
+        if isinstance(job, Job | JobGroup):
             group = job if isinstance(job, JobGroup) else _alone(job)
             shown = _shown_args(job) if self._args is None else self._args
             self._launch_job_group(group, shown, identity)
+        elif isinstance(job, JobConfig):
+            self._launch_job_config(job, args or {}, identity)
         else:
             raise unsupported(f"{job!r} is no job", hint="an xm.Job, an xm.JobGroup or an async function")
         return None

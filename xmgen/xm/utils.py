@@ -44,8 +44,14 @@ class ShellSafeArg(SpecialArg):
         raise RuntimeError(f"{self!r} cannot become part of a text: it would no longer be expanded by the shell")
 
 
+_PLAIN = frozenset({str, int, float, bool})
+
+
 def ARGV_ESCAPER(value: Any) -> str:
     """The token that a program receives for `value`."""
+    # First what is usual: a sweep has many arguments.
+    if type(value) in _PLAIN:
+        return str(value)
     if isinstance(value, ShellSafeArg):
         return value.arg
     return str(value.name) if isinstance(value, enum.Enum) else str(value)

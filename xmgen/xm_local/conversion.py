@@ -99,6 +99,9 @@ class _Conversion:
     def _check_job(self, job: RecordedJob, where: str) -> None:
         if not job.name:
             self._problems.append(Problem("a job has no name", where, "xm.Job(…, name='trainer')"))
+        # First what is usual: a sweep has many texts, and all are well.
+        if not _fault("".join((job.name, *map(_text, job.args), *job.env.values()))):
+            return
         self._check_text(job.name, "its name", where)
         for number, arg in enumerate(job.args, start=1):
             self._check_text(arg, f"argument {number}", where)
@@ -119,13 +122,22 @@ class _Conversion:
                 return
 
     def _check_text(self, value: ir.Arg, what: str, where: str) -> None:
-        """Every text must survive a file, a command line and an environment."""
-        text = value if isinstance(value, str) else value.shell
-        if "\0" in text:
-            fault = "a NUL character"
-        elif not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            fault = "half of a surrogate pair"
-        else:
+        text = _text(value)
+        fault = _fault(text)
+        if not fault:
             return
         where = where.encode(errors="backslashreplace").decode().replace("\0", "\\0")
         self._problems.append(Problem(f"{what} contains {fault}: {text!a}", where, "no program can receive it"))
+
+
+def _text(arg: ir.Arg) -> str:
+    return arg if isinstance(arg, str) else arg.shell
+
+
+def _fault(text: str) -> str:
+    """What keeps a text from surviving a file, a command line and an environment; empty when nothing does."""
+    if "\0" in text:
+        return "a NUL character"
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        return "half of a surrogate pair"
+    return ""
