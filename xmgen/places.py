@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from xmgen.errors import Problem
 from xmgen.experiment import Experiment, WorkUnit
@@ -11,8 +12,12 @@ from xmgen.experiment import Experiment, WorkUnit
 
 def place(unit: WorkUnit, job: str = "") -> str:
     """How an error names a work unit, and a job of it."""
-    where = "auxiliary unit" if unit.role == "auxiliary" else f"work unit {unit.id}"
+    where = of_unit(unit.role, unit.id)
     return of_job(where, job) if job else where
+
+
+def of_unit(role: Literal["work_unit", "auxiliary"], number: int) -> str:
+    return "auxiliary unit" if role == "auxiliary" else f"work unit {number}"
 
 
 def of_job(unit: str, job: str) -> str:

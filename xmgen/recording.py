@@ -1,7 +1,7 @@
 """What one run of a launch script asked for.
 
 The launch API (`xmgen.xm`, `xmgen.xm_local`) writes into the active `Recording` instead of launching;
-`to_experiment` turns it into the `Experiment` that the planner reads.
+`xmgen.xm_local.conversion` makes of it the `Experiment` that the planner reads.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import threading
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from xmgen import names
+from xmgen import names, places
 from xmgen.errors import Problem
-from xmgen.experiment import Arg, Experiment, Reference
+from xmgen.experiment import Arg, Reference
 
 if TYPE_CHECKING:
-    from xmgen.xm.async_packager import AsyncPackager
-    from xmgen.xm.flow import Flow
     from xmgen.xm.job_blocks import Executable, Executor, Packageable
 
 P = ParamSpec("P")
@@ -31,12 +29,10 @@ T = TypeVar("T")
 class RecordedJob:
     """A job as it would be launched.
 
-    full_name: `{experiment id}_{work unit id}_{name}`, the job's host name.
-    args:      the executable's own, merged with the job's.
-    env:       likewise; values are texts.
+    args: the executable's own, merged with the job's.
+    env:  likewise; values are texts.
     """
 
-    full_name: str
     name: str
     executable: Executable
     executor: Executor
@@ -65,7 +61,7 @@ class RecordedUnit:
     @property
     def description(self) -> str:
         """How the user would name it in an error."""
-        return "auxiliary unit" if self.role == "auxiliary" else f"work unit {self.id}"
+        return places.of_unit(self.role, self.id)
 
 
 @dataclass(slots=True, eq=False)
@@ -105,8 +101,7 @@ class Recording:
         self._seen: set[Hashable] = set()
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._packager: AsyncPackager | None = None
-        self._flow: Flow | None = None
+        self._made: dict[Callable[[Recording], Any], Any] = {}
 
     @property
     def units(self) -> list[RecordedUnit]:
@@ -117,26 +112,12 @@ class Recording:
     def titles(self) -> list[str]:
         return [experiment.title for experiment in self.experiments]
 
-    @property
-    def packager(self) -> AsyncPackager:
-        """Queues what `package_async` is given until `package` is called."""
-        from xmgen.xm.async_packager import AsyncPackager  # here: the launch API imports this module
-        from xmgen.xm_local.executables import package
-
+    def one(self, make: Callable[[Recording], T]) -> T:
+        """What `make` makes, the first time; the same from then on. For what a run has one of."""
         with self._lock:
-            if self._packager is None:
-                self._packager = AsyncPackager(lambda packageables: package(self, packageables))
-            return self._packager
-
-    @property
-    def flow(self) -> Flow:
-        """What the script itself, outside any task of its event loops, has waited for."""
-        from xmgen.xm.flow import Flow  # here: the launch API imports this module
-
-        with self._lock:
-            if self._flow is None:
-                self._flow = Flow()
-            return self._flow
+            if make not in self._made:
+                self._made[make] = make(self)
+            return self._made[make]
 
     def reference(self, reference: Reference) -> str:
         """The token that stands for the reference in texts; only noted references are resolved."""
@@ -216,16 +197,3 @@ def in_this_recording(function: Callable[P, T]) -> Callable[P, T]:
         return context.run(function, *args, **kwargs)
 
     return bound
-
-
-def to_experiment(recording: Recording, *, title: str | None = None, stack: str, source: str) -> Experiment:
-    """The experiment that was recorded.
-
-    title:  the stack's title; None takes the script's own.
-    source: what it was compiled from, relative to the project's folder.
-    Raises InputError with every problem of the recording.
-    """
-    from xmgen.xm_local import conversion  # here: the launch API imports this module
-
-    with use(recording):  # paths are relative to this recording's script
-        return conversion.convert(recording, title=title, stack=stack, source=source)

@@ -10,6 +10,7 @@ from typing import Any
 from xmgen import recording, xm, xm_local
 from xmgen.experiment import Experiment
 from xmgen.recording import Recording
+from xmgen.xm_local import conversion
 from xmgen.xm_local.experiment import LocalExperiment
 
 XID = 7
@@ -56,7 +57,7 @@ def launch_async(active: Recording, body: Callable[[xm.Experiment], Coroutine[An
 
 
 def converted(active: Recording) -> Experiment:
-    return recording.to_experiment(active, stack="sweep", source="launch/launcher.py")
+    return conversion.to_experiment(active, stack="sweep", source="launch/launcher.py")
 
 
 def edges(experiment: Experiment) -> dict[str, list[str]]:

@@ -109,6 +109,7 @@ IN_THE_CONTAINER = """
 import runpy, sys
 from xmgen import recording
 from xmgen.frontends import aliasing
+from xmgen.xm_local import conversion
 sys.argv = ['process_entry.py', '--data_file=job.pkl', '--init_file=init.pkl', '--level=1']
 sys.path.insert(0, '')
 inner = recording.Recording(stack='inner', experiment_id=7)
@@ -118,7 +119,7 @@ with recording.use(inner), aliasing.aliased():
     except SystemExit as error:
         assert not error.code, error.code
 import part  # found in the folder that python_path names
-experiment = recording.to_experiment(inner, stack='inner', source='')
+experiment = conversion.to_experiment(inner, stack='inner', source='')
 print(experiment.title)
 for unit in experiment.units:
     print(unit.id, unit.depends_on, *unit.jobs[0].args, unit.jobs[0].executor.requirements.accelerator.type)

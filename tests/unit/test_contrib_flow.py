@@ -12,6 +12,7 @@ from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
 from xmgen.recording import Recording
 from xmgen.xm_contrib.contrib import flow
+from xmgen.xm_local import conversion
 
 
 def graph(folder: Path, dependencies: dict[str, list[str]], *names: str, **options: Any) -> Experiment:
@@ -21,7 +22,7 @@ def graph(folder: Path, dependencies: dict[str, list[str]], *names: str, **optio
         [image] = experiment.package([xm.container(xm_local.Local.Spec(), "busybox")])
         jobs = {name: xm.Job(image, xm_local.Local(), name=name) for name in names}
         experiment.add(flow.executable_graph(jobs=jobs, jobs_deps=dependencies, **options))
-    return recording.to_experiment(active, stack="sweep", source="launcher.py")
+    return conversion.to_experiment(active, stack="sweep", source="launcher.py")
 
 
 def edges(experiment: Experiment) -> dict[str, set[str]]:

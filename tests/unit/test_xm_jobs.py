@@ -43,7 +43,6 @@ def group(**jobs):
 def test_names_of_jobs(active, make, expected):
     experiment = launching.launch(active, lambda experiment: experiment.add(make()))
     assert names(experiment) == [("work_unit", 1, expected)]
-    assert [each.full_name for each in active.units[0].jobs] == [f"7_1_{name}" for name in expected]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_a_unit_without_jobs_is_none(active):
 
 def test_auxiliary_units(active):
     async def generator(unit, port):
-        unit.add(job("generated", args={"port": port}))
+        unit.add(job("generated", args={"port": port, "me": unit.get_full_job_name("generated")}))
 
     def body(experiment):
         experiment.add(xm.AuxiliaryUnitJob(job("board"), termination_delay_secs=60))
@@ -183,11 +182,7 @@ def test_auxiliary_units(active):
         ("auxiliary", 0, ["generated"]),
         ("auxiliary", 0, ["role"]),
     ]
-    assert [unit.jobs[0].full_name for unit in active.units] == [
-        "7_auxiliary_board",
-        "7_auxiliary_generated",
-        "7_auxiliary_role",
-    ]
+    assert experiment.units[1].jobs[0].args == ("--port=1", "--me=7_auxiliary_generated")
 
 
 def test_identity_becomes_the_units_label(active):

@@ -26,7 +26,7 @@ from xmgen.experiment import (
 )
 from xmgen.recording import Recording
 from xmgen.xm.core import get_xid_from_context
-from xmgen.xm_local import executables
+from xmgen.xm_local import conversion, executables
 from xmgen.xm_local.experiment import LocalExperiment
 
 LOCAL = xm_local.Local.Spec()
@@ -274,7 +274,7 @@ def test_titles(active):
         experiment.add(job())
 
     assert launching.launch(active, body).title == "renamed"
-    assert recording.to_experiment(active, title="given", stack="s", source="x.py").title == "given"
+    assert conversion.to_experiment(active, title="given", stack="s", source="x.py").title == "given"
     assert active.titles == ["renamed"]
 
 

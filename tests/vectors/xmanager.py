@@ -17,6 +17,7 @@ from xmgen import names, recording
 from xmgen.errors import XmgenError
 from xmgen.experiment import Experiment
 from xmgen.frontends import xmanager
+from xmgen.xm_local import conversion
 
 
 def run(vectors: Path, source: Path, *, others: bool = False) -> bool:
@@ -84,7 +85,7 @@ def _experiment(script: Path, root: Path, how: Invocation) -> tuple[recording.Re
     stack = names.stack_name(script.parent.name)
     with mock.patch.dict(os.environ, how.env):
         recorded = xmanager.record(script, root=root, stack=stack, flags=how.flags)
-    return recorded, recording.to_experiment(recorded, stack=stack, source=script.relative_to(root).as_posix())
+    return recorded, conversion.to_experiment(recorded, stack=stack, source=script.relative_to(root).as_posix())
 
 
 def _report_other(script: Path, root: Path) -> bool:

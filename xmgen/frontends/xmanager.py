@@ -22,6 +22,7 @@ from xmgen.frontends import aliasing, isolation, script_errors, stall
 from xmgen.frontends.script_flags import ScriptFlags
 from xmgen.recording import Recording
 from xmgen.xm_contrib.vizier import study_messages
+from xmgen.xm_local import conversion
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
@@ -35,7 +36,7 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
     recorded = record(source, root=root, stack=stack, flags=flags)
     place = _name(source, root)
     try:
-        return recording.to_experiment(recorded, stack=stack, source=place)
+        return conversion.to_experiment(recorded, stack=stack, source=place)
     except InputError as error:
         raise script_errors.at(error, place) from error
 

@@ -65,7 +65,13 @@ class Flow:
 
 
 def current() -> Flow:
-    return _flow.get() or recording.current().flow
+    """That of the running task, else that of the script itself, outside any task of its event loops."""
+    return _flow.get() or recording.current().one(_of_script)
+
+
+def _of_script(active: recording.Recording) -> Flow:
+    del active
+    return Flow()
 
 
 def enter(flow: Flow) -> None:

@@ -9,20 +9,21 @@ from typing import cast
 from xmgen import experiment as ir
 from xmgen import places, xm
 from xmgen.errors import InputError, Problem
-from xmgen.recording import RecordedJob, RecordedUnit, Recording
+from xmgen.recording import RecordedJob, RecordedUnit, Recording, use
 from xmgen.xm_local.order import in_order
 from xmgen.xm_local.to_executable import Executables
 from xmgen.xm_local.to_executor import Executors
 
 
-def convert(recording: Recording, *, title: str | None, stack: str, source: str) -> ir.Experiment:
-    """See `xmgen.recording.to_experiment`."""
-    return _Conversion(recording).experiment(title, stack, source)
+def to_experiment(recording: Recording, *, title: str | None = None, stack: str, source: str) -> ir.Experiment:
+    """The experiment that was recorded.
 
-
-def tokens(args: xm.UserArgs | None) -> tuple[ir.Arg, ...]:
-    """What a program receives for `args`."""
-    return xm.SequentialArgs.from_collection(args).to_argv()
+    title:  the stack's title; None takes the script's own.
+    source: what it was compiled from, relative to the project's folder.
+    Raises InputError with every problem of the recording.
+    """
+    with use(recording):  # paths are relative to this recording's script
+        return _Conversion(recording).experiment(title, stack, source)
 
 
 class _Conversion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import attrs
 
 from xmgen import xm
 from xmgen.recording import Recording
+from xmgen.xm.async_packager import AsyncPackager
 from xmgen.xm.problems import of_type
 
 
@@ -47,6 +49,11 @@ class GoogleContainerRegistryImage(xm.Executable):
     image_path: str = attrs.field(validator=of_type(str))
     args: xm.SequentialArgs = attrs.field(factory=xm.SequentialArgs)
     env_vars: dict[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+def packager(recording: Recording) -> AsyncPackager:
+    """Queues what `package_async` is given until `package` is called."""
+    return AsyncPackager(functools.partial(package, recording))
 
 
 def package(recording: Recording, packageables: Sequence[xm.Packageable]) -> list[xm.Executable]:

@@ -16,6 +16,7 @@ from xmgen.xm.metadata_context import KeptAnnotations
 from xmgen.xm.problems import here, invalid, refuse, repeatable, unsupported
 from xmgen.xm.units import CreateTask, creator
 from xmgen.xm.utils import ARGV_ESCAPER
+from xmgen.xm_local.executables import packager
 from xmgen.xm_local.executors import Kubernetes, Local, Vertex
 
 
@@ -68,7 +69,6 @@ class _RecordedUnit(xm.ExperimentUnit):
         args = xm.merge_args(own_args or (), job.args).to_argv() if own_args else job.args.to_argv()
         env = {**own_env, **job.env_vars}
         return RecordedJob(
-            full_name=self.get_full_job_name(job.name),
             name=job.name,
             executable=job.executable,
             executor=job.executor,
@@ -130,7 +130,7 @@ class LocalExperiment(xm.Experiment):
 
     @classmethod
     def _packager(cls) -> AsyncPackager:
-        return recording.current().packager
+        return recording.current().one(packager)
 
     @property
     def experiment_id(self) -> int:
