@@ -9,6 +9,7 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
+from xmgen import staging
 from xmgen.errors import InputError, Problem
 
 PULUMI_FILE = "Pulumi.yaml"
@@ -90,10 +91,8 @@ def find(start: Path | None = None) -> Project:
     for candidate in (folder, *folder.parents):
         if (candidate / PULUMI_FILE).is_file():
             project = read(candidate)
-            from xmgen import stack
-
             # Before anybody says that a stack is not there.
-            stack.recover(project.root)
+            staging.recover(project.root / STACKS)
             return project
     raise InputError(
         Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint="`xmgen init` makes a project")

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import fcntl
 import os
-import re
 import shutil
-import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from xmgen import staging
 from xmgen.errors import OperationError, Problem
 from xmgen.plan import HEADER
-from xmgen.project import LOCK_FILE
-
-_STAGING = re.compile(r"\.([a-z0-9-]+)\.[a-z0-9_]{8}")
-"""Where a compile makes the folder of a stack; `tempfile` appends the last part."""
-
-_PARTS = {"new", "old"}
+from xmgen.project import LOCK_FILE, Project
 
 
 def folder(root: Path, stack: str) -> Path:
-    return root / "stacks" / stack
+    return Project(root=root).stack(stack)
 
 
 def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
@@ -33,9 +25,9 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
     """
     target = folder(root, stack)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(target.parent) as alone:
+    with staging.alone(target.parent) as alone:
         if alone:
-            _put_back(target.parent)
+            staging.put_back(target.parent)
         if os.path.lexists(target):
             refuse_foreign(root, stack)
             if _read(target) == {path: text.encode() for path, text in files.items()}:
@@ -45,73 +37,24 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
 
 
 def _replace(target: Path, files: Mapping[str, str]) -> None:
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    place = staging.make(target)
     try:
-        new = staging / "new"
+        new = place / staging.NEW
         for path, text in files.items():
             file = new / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text.encode())
         if target.exists():
-            target.rename(staging / "old")
+            target.rename(place / staging.OLD)
         try:
             new.rename(target)
         except OSError:
-            (staging / "old").rename(target)
+            (place / staging.OLD).rename(target)
             raise
     except OSError as error:
         raise OperationError(Problem(f"cannot be written: {error.strerror}", where=str(target))) from None
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def recover(root: Path) -> None:
-    """Put back the folder of a stack whose compile was killed half-way, and remove what else it left.
-
-    Raises OperationError where it cannot be put back. Waits for a compile that goes on.
-    """
-    stacks = root / "stacks"
-    if next(_left(stacks), None) is None:
-        return
-    with _alone(stacks) as alone:
-        if alone:
-            _put_back(stacks)
-
-
-def _put_back(stacks: Path) -> None:
-    """No folder is lost: until the new one has its name, the old one is there."""
-    for left, stack in list(_left(stacks)):
-        old, target = left / "old", stacks / stack
-        try:
-            if old.is_dir() and not os.path.lexists(target):
-                old.rename(target)
-        except OSError as error:
-            hint = f"a compile was killed; move {old} there"
-            raise OperationError(Problem(f"cannot be put back: {error.strerror}", str(target), hint)) from None
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _left(stacks: Path) -> Iterator[tuple[Path, str]]:
-    """What compiles left, or work on: the folder, and whose stack it is for."""
-    for path in sorted(stacks.glob(".*")):
-        found = _STAGING.fullmatch(path.name)
-        if found and path.is_dir() and not path.is_symlink() and {each.name for each in path.iterdir()} <= _PARTS:
-            yield path, found[1]
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Generator[bool]:
-    """One compile at a time looks at a project's stacks and replaces one of them. Gives whether it surely is alone."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        # A file system without locks is as good as it was before.
-        locked = False
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            locked = True
-        yield locked
-    finally:
-        os.close(descriptor)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def difference(root: Path, stack: str, files: Mapping[str, str]) -> str:
