@@ -159,7 +159,7 @@ def test_from_a_source_to_results_and_back_to_nothing(user: User) -> None:
 
     status = json.loads(user.run("status", "rates", "--json"))
     assert status["active"] is False
-    first = status["units"][0]
+    first, _, last = status["units"]
     assert {key: first[key] for key in ("arguments", "status", "exitCode", "metrics", "reasons")} == {
         "arguments": {"rate": "1"},
         "status": "finished",
@@ -170,7 +170,10 @@ def test_from_a_source_to_results_and_back_to_nothing(user: User) -> None:
     assert (user.root / first["outputPath"] / "metrics.json").is_file()
     assert user.run("logs", "rates", "2") == "training with 2\n"
     assert user.run("logs", "rates", first["unit"]) == "training with 1\n"
-    assert user.run("logs", "rates").count("==> ") == 3
+    assert (
+        user.run("logs", "rates", "1", "3") == f"{first['unit']} | training with 1\n{last['unit']} | training with 3\n"
+    )
+    assert len(user.run("logs", "rates").splitlines()) == 3
 
     # The command that is printed does the same, here: nothing.
     command = next(line for line in text.splitlines() if "pulumi up" in line)
@@ -239,6 +242,39 @@ def test_preview_says_what_up_would_do_and_runs_nothing(user: User) -> None:
     assert sum(line.startswith("replace ") for line in text.splitlines()) == 3
     assert "jobs[0].executable.digest" in text
     assert "create-replacement" not in text
+
+
+def test_logs_are_followed_until_the_trials_end(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    user.run("logs", "rates", "2", code=1)
+    assert user.errors.startswith("error: .xmgen/rates/runs/train-rate-2-")
+    assert user.errors.endswith(": no log yet\n  `xmgen status rates` says how the trials stand\n")
+    user.run("logs", "rates", "--since", "10m", code=2)
+    assert user.errors == "error: --since: what trials on this machine print has no times\n  use --tail\n"
+
+    (user.root / "fail-2").touch()
+    hold = user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    until(lambda: len(user.marks()) == 3, "all trials have begun")
+    follow = user.start("logs", "rates", "2", "--follow")
+    assert follow.stdout is not None
+    assert follow.stdout.readline() == "training with 2\n"
+    hold.unlink()
+    assert follow.communicate(timeout=60) == ("it went wrong\n", "")
+    assert follow.returncode == 0
+    process.communicate(timeout=60)
+    assert user.run("logs", "rates", "2", "--tail", "1", "--follow") == "it went wrong\n"
+
+
+def test_logs_of_a_trial_that_was_killed_are_not_followed_for_ever(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    user.hold(2)
+    process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    until(lambda: len(user.marks()) == 3, "all trials have begun")
+    os.kill(user.lock()["pid"], signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert user.run("logs", "rates", "2", "--follow") == "training with 2\n"
+    assert user.errors == "Nothing is at work on rates; `xmgen up rates` runs what has not ended.\n"
 
 
 def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:

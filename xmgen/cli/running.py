@@ -133,21 +133,24 @@ def destroy(target: str, stack: str | None, remove: bool, forget: bool, as_json:
 def status(stack: str, as_json: bool) -> None:
     """Show how the trials of a stack stand."""
     from xmgen import project
-    from xmgen.commands.observe import status as run
+    from xmgen.commands.status import status as run
 
     run(project.find(), stack, json=as_json)
 
 
 @click.command()
 @click.argument("stack")
-@click.argument("unit", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the trial ends.")
-def logs(stack: str, unit: str | None, follow: bool) -> None:
+@click.argument("units", nargs=-1, metavar="[UNIT]...")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the trials end.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Begin with the last N lines of each log.")
+@click.option("--since", metavar="TIME", help="Only the last 90s, 10m, 2h or 1d; not of local trials.")
+def logs(stack: str, units: tuple[str, ...], follow: bool, tail: int | None, since: str | None) -> None:
     """Print what trials printed.
 
-    UNIT: a trial's name, the beginning of it, or its number in `status`; all trials when left out.
+    UNIT: a trial's name, the beginning of it, or its number in `status`; all trials when left out. Where there are
+    several logs, each line begins with the name of its trial, on GKE of its pod.
     """
     from xmgen import project
-    from xmgen.commands.observe import logs as run
+    from xmgen.commands.logs import logs as run
 
-    run(project.find(), stack, unit, follow=follow)
+    run(project.find(), stack, units, follow=follow, tail=tail, since=since)

@@ -61,7 +61,11 @@ def print_waiting(units: Sequence[Trial]) -> None:
         if unit.status in ("waiting", "stopped") and unit.reasons:
             by_reason.setdefault(unit.reasons, []).append(unit.name)
     for reasons, names in by_reason.items():
-        shown = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
-        output.say(f"\n{shown} {'waits' if len(names) == 1 else 'wait'}", style="yellow")
+        output.say(f"\n{named(names)} {'waits' if len(names) == 1 else 'wait'}", style="yellow")
         for reason in reasons:
             output.say(f"  {output.plain(reason)}")
+
+
+def named(names: Sequence[str]) -> str:
+    """`a, b`, or of many the first and how many more."""
+    return ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, cast
 
 from xmgen import names
@@ -28,7 +29,7 @@ _THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """How one Job stands. reasons: why it failed, or what it waits for."""
 
     status: Status
@@ -57,15 +58,15 @@ def units(plan: Plan, export: str | None, cluster: Connection) -> list[Trial]:
     jobs, of_job = read(cluster, namespace)
     known = trials.job_states(export)
     found = {
-        resource_name(manifest): _find(jobs, job_name(manifest), resource_name(manifest))
+        resource_name(manifest): find(jobs, job_name(manifest), resource_name(manifest))
         for unit in plan.units
         for manifest in unit.manifests
     }
 
-    def look(resource: str) -> _Known:
+    def look(resource: str) -> Known:
         job = found[resource]
         if job is None:
-            return _absent(known.get(resource), plan.experiment.stack)
+            return absent(known.get(resource), plan.experiment.stack)
         return _known(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
 
     # A log each for those that failed.
@@ -92,7 +93,7 @@ def read(cluster: Connection, namespace: str) -> tuple[list[Object], dict[str, l
     return jobs, of_job
 
 
-def _find(jobs: Sequence[Object], name: str, resource: str) -> Object | None:
+def find(jobs: Sequence[Object], name: str, resource: str) -> Object | None:
     """The Job of a manifest; else the one that the next `up` replaces by it."""
     named = next((job for job in jobs if job["metadata"]["name"] == name), None)
     if named is not None:
@@ -105,25 +106,24 @@ def _annotation(item: Object, key: str) -> str:
     return cast(dict[str, str], item["metadata"].get("annotations") or {}).get(key, "")
 
 
-def _absent(state: Mapping[str, Any] | None, stack: str) -> _Known:
+def absent(state: Mapping[str, Any] | None, stack: str) -> Known:
     """A Job that is not there. state: what Pulumi has of it."""
     status = trials.job_status(state)
     if status != "running":
-        return _Known(status)
-    hint = f"`pulumi refresh --stack {stack}` notices it, and the next `up` runs it again"
-    return _Known("stopped", (f"its Job is no longer on the cluster; {hint}",))
+        return Known(status)
+    return Known("stopped", (f"its Job is no longer on the cluster; `xmgen up {stack}` runs it again",))
 
 
-def _known(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> _Known:
+def _known(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> Known:
     status = pods.job_status(job, of_job)
     seconds = _seconds(job)
     if status == "waiting":
-        return _Known(status, tuple(pods.waits_for(job, of_job)))
+        return Known(status, tuple(pods.waits_for(job, of_job)))
     if status != "failed":
-        return _Known(status, exit_code=0 if status == "finished" else None, seconds=seconds)
+        return Known(status, exit_code=0 if status == "finished" else None, seconds=seconds)
     found = failure(cluster, namespace, job, of_job)
     text = "\n".join([found.why, *(f"    {line}" for line in found.log)])
-    return _Known(status, (text,), found.exit_code, seconds, found.command)
+    return Known(status, (text,), found.exit_code, seconds, found.command)
 
 
 def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, str]:
@@ -186,22 +186,29 @@ def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[O
     pod = pods.cause(of_job)
     if pod is None:
         name = str(job["metadata"]["name"])
-        return Failed(f"{name}: {pods.job_failure(job)}; its pods are gone", command=_logged(namespace, name))
+        return Failed(f"{name}: {pods.job_failure(job)}; its pods are gone", command=logged(namespace, name))
     name, container = str(pod["metadata"]["name"]), pods.container(pod)
     why, code = f"pod {name} {pods.how_it_failed(pod)}", pods.exit_code(pod)
     try:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/log"
         text = cluster.text(path, container=container, tailLines=str(LAST_LINES))
     except Refused as refused:
-        # Its node is gone, with all that was on it.
-        why += f"; the cluster has its log no more: {refused}"
-        return Failed(why, exit_code=code, command=_logged(namespace, name))
+        why += f"; {no_log(refused)}"
+        return Failed(why, exit_code=code, command=logged(namespace, name))
     lines = tuple(line[:LONGEST_LINE] for line in text.splitlines()[-LAST_LINES:])
     command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
     return Failed(why, lines, code, shlex.join(command))
 
 
-def _logged(namespace: str, pod: str) -> str:
+def no_log(refused: Refused) -> str:
+    """Why the cluster does not give the log of a pod."""
+    if refused.status == HTTPStatus.NOT_FOUND:
+        # The API server says that of the pod, too, when it has no such node.
+        return "its node is gone, and its log with it"
+    return f"the cluster does not give its log: {refused}"
+
+
+def logged(namespace: str, pod: str) -> str:
     """Prints what Cloud Logging has kept of a pod, or of pods whose names contain this."""
     names = f'resource.labels.namespace_name="{namespace}" AND resource.labels.pod_name:"{pod}"'
     query = f'resource.type="k8s_container" AND {names}'
@@ -220,12 +227,12 @@ def _seconds(job: Object) -> float | None:
     return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(status["startTime"])).total_seconds()
 
 
-def _unit(name: str, varying: Mapping[str, str], known: Sequence[_Known]) -> Trial:
+def _unit(name: str, varying: Mapping[str, str], known: Sequence[Known]) -> Trial:
     """A unit of several Jobs is as its Jobs are: failed with the first that failed."""
     status = trials.combined(each.status for each in known)
     telling = [each for each in known if each.status == status]
     reasons = tuple(reason for each in telling for reason in each.reasons)
-    first = next((each for each in telling if each.log_command), telling[0] if telling else _Known(status))
+    first = next((each for each in telling if each.log_command), telling[0] if telling else Known(status))
     seconds = [each.seconds for each in known if each.seconds is not None]
     return Trial(
         name=name,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import http.client
 import json
 import os
@@ -15,7 +16,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
@@ -29,6 +30,9 @@ PROVIDER = "pulumi:providers:kubernetes"
 
 TIMEOUT_SECONDS = 20.0
 PLUGIN_SECONDS = 60.0
+
+SILENT_SECONDS = 300.0
+"""For which a log that is followed may be silent: a connection that is gone unnoticed is silent, too."""
 
 Object = dict[str, Any]
 
@@ -44,10 +48,13 @@ class Refused(Exception):
 class Connection:
     """To an API server. Safe among threads."""
 
-    def __init__(self, server: str, authority: str, token: str) -> None:
-        """authority: certificates, PEM; empty for those of the system."""
+    def __init__(self, server: str, authority: str, token: str, renew: Callable[[], str] | None = None) -> None:
+        """authority: certificates, PEM; empty for those of the system. renew: gives another token when this one has
+        expired.
+        """
         self._server = server.rstrip("/")
         self._token = token
+        self._renew = renew
         context = ssl.create_default_context(cadata=authority or None)
         # It heeds HTTPS_PROXY and NO_PROXY, as kubectl does.
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
@@ -60,6 +67,15 @@ class Connection:
         """Raises Refused, and OperationError when the cluster cannot be reached."""
         return self._ask("GET", path, query)
 
+    def lines(self, path: str, **query: str) -> Iterator[str]:
+        """The lines of a text that may go on for long, as they come, without their ends.
+
+        Raises as `text` does; OperationError also when the connection breaks, or nothing comes for a while.
+        """
+        with self._reached(), self._opened("GET", path, query, SILENT_SECONDS) as answer:
+            for line in answer:
+                yield line.decode(errors="replace").removesuffix("\n")
+
     def delete(self, path: str) -> None:
         """Whether it is there or not. What depends on it goes after it. Raises as `text` does."""
         try:
@@ -69,14 +85,35 @@ class Connection:
                 raise
 
     def _ask(self, method: str, path: str, query: Mapping[str, str]) -> str:
-        url = f"{self._server}{path}?{urlencode(query)}" if query else f"{self._server}{path}"
-        headers = {"Authorization": f"Bearer {self._token}"}
-        request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 (https)
+        with self._reached(), self._opened(method, path, query, TIMEOUT_SECONDS) as answer:
+            return answer.read().decode(errors="replace")
+
+    def _opened(self, method: str, path: str, query: Mapping[str, str], seconds: float) -> http.client.HTTPResponse:
+        """seconds: for which nothing may come."""
+        token = self._token
         try:
-            with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
-                return cast(bytes, answer.read()).decode(errors="replace")
+            return self._open(method, path, query, seconds, token)
+        except Refused as refused:
+            if refused.status != HTTPStatus.UNAUTHORIZED or self._renew is None:
+                raise
+        # A token of Google's is good for an hour.
+        self._token = self._renew()
+        return self._open(method, path, query, seconds, self._token)
+
+    def _open(
+        self, method: str, path: str, query: Mapping[str, str], seconds: float, token: str
+    ) -> http.client.HTTPResponse:
+        url = f"{self._server}{path}?{urlencode(query)}" if query else f"{self._server}{path}"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"}, method=method)  # noqa: S310 (https)
+        try:
+            return cast(http.client.HTTPResponse, self._opener.open(request, timeout=seconds))
         except urllib.error.HTTPError as error:
             raise Refused(error.code, _message(error)) from None
+
+    @contextlib.contextmanager
+    def _reached(self) -> Generator[None]:
+        try:
+            yield
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise OperationError(_unreachable(self._server, reason)) from None
@@ -101,9 +138,12 @@ def connect(work: Session, export: str) -> Connection | None:
         raise OperationError(Problem("the kubeconfig in the stack's state cannot be understood")) from None
     if urlsplit(server).scheme != "https":
         raise OperationError(Problem(f"the cluster's address is no https URL: {server}"))
-    token = _token(user, work.pulumi.environment(), server, authority)
+
+    def token() -> str:
+        return _token(user, work.pulumi.environment(), server, authority)
+
     try:
-        return Connection(server, authority, token)
+        return Connection(server, authority, token(), renew=token)
     except ssl.SSLError as error:
         raise OperationError(_unreachable(server, error)) from None
 

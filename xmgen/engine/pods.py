@@ -80,6 +80,15 @@ def container(pod: Object) -> str:
     return next(failed, str(pod["spec"]["containers"][0]["name"]))
 
 
+def container_state(pod: Object, name: str) -> Literal["waiting", "running", "ended"]:
+    """Of one of the pod's containers."""
+    own = (each for each in _list(pod, "containerStatuses") if each["name"] == name)
+    state = cast(Object, next(own, Object()).get("state") or {})
+    if "terminated" in state or pod["status"].get("phase") in ("Succeeded", "Failed"):
+        return "ended"
+    return "running" if "running" in state else "waiting"
+
+
 def how_it_failed(pod: Object) -> str:
     """`exited with code 3`, `was killed: out of memory (exit code 137)`, `was evicted: …`."""
     if disrupted(pod) or pod["status"].get("reason") == "Evicted":

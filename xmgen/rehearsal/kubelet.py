@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import ssl
 import threading
+import time
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -22,6 +24,7 @@ from xmgen.rehearsal.stages import LOG
 NOTHING_TOLD = "simulated by a rehearsal: the container does not run"
 
 REQUEST_SECONDS = 30.0
+LOOK_SECONDS = 0.1
 
 
 class Kubelet:
@@ -92,12 +95,29 @@ class _Handler(BaseHTTPRequestHandler):
             text = f'container "{container}" in pod "{pod}" is waiting to start: ContainerCreating'
             self._answer(HTTPStatus.BAD_REQUEST, text)
             return
-        annotations: dict[str, str] = answer.body["metadata"].get("annotations") or {}
-        lines = annotations.get(LOG, NOTHING_TOLD).split("\n")
-        with contextlib.suppress(KeyError, ValueError):
-            count = int(query["tailLines"][0])
-            lines = lines[max(0, len(lines) - count) :]
-        self._answer(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
+        asked = {key: values[0] for key, values in query.items()}
+        if asked.get("follow") != "true":
+            lines = _lines(answer.body, asked)
+            self._answer(HTTPStatus.OK, "".join(lines[_first(lines, asked) :]))
+            return
+        # Its end is that of the connection.
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self._follow(namespace, pod, asked)
+
+    def _follow(self, namespace: str, pod: str, asked: dict[str, str]) -> None:
+        """Until the pod has ended, whatever it is told to print in the meantime."""
+        sent: int | None = None
+        with contextlib.suppress(OSError):
+            while True:
+                answer = cast(_Server, self.server).api.request("GET", f"/api/v1/namespaces/{namespace}/pods/{pod}")
+                lines = _lines(answer.body, asked) if answer.ok else []
+                self.wfile.write("".join(lines[_first(lines, asked) if sent is None else sent :]).encode())
+                sent = len(lines)
+                if not answer.ok or answer.body["status"].get("phase") != "Running":
+                    return
+                time.sleep(LOOK_SECONDS)
 
     def _answer(self, status: HTTPStatus, text: str) -> None:
         content = text.encode()
@@ -106,3 +126,21 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+
+def _lines(pod: dict[str, Any], asked: dict[str, str]) -> list[str]:
+    """What a pod has printed, as far as it is asked for. All of it came when the pod started, a nanosecond apart."""
+    annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
+    started = datetime.fromisoformat(str(pod["status"]["startTime"]))
+    since = datetime.fromisoformat(asked["sinceTime"]) if "sinceTime" in asked else started
+    if "sinceSeconds" in asked:
+        since = datetime.now(UTC) - timedelta(seconds=int(asked["sinceSeconds"]))
+    texts = annotations.get(LOG, NOTHING_TOLD).split("\n") if since <= started else []
+    stamps = [f"{started:%Y-%m-%dT%H:%M:%S}.{number:09}Z " for number in range(len(texts))]
+    shown = stamps if asked.get("timestamps") == "true" else [""] * len(texts)
+    return [f"{stamp}{text}\n" for stamp, text in zip(shown, texts, strict=True)]
+
+
+def _first(lines: list[str], asked: dict[str, str]) -> int:
+    """Of those that are sent."""
+    return max(0, len(lines) - int(asked.get("tailLines", len(lines))))

@@ -1,0 +1,67 @@
+"""status: how the trials of a stack stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmgen.commands import on_cluster, output, target
+from xmgen.commands.results import print_failures, print_results, print_waiting
+from xmgen.engine import backend, session, trials
+from xmgen.engine.trials import Trial
+from xmgen.errors import OperationError
+from xmgen.project import Project
+from xmgen.provider.journal import RunFolder
+
+
+def status(project: Project, stack: str, *, json: bool) -> None:
+    plan = target.existing(project, stack)
+    stack = plan.experiment.stack
+    work = session.begin(project, stack)
+    export = work.export() if work.exists() else None
+    active = backend.is_locked(work.backend, project, stack)
+    unreached: OperationError | None = None
+    current = True
+    if plan.cluster:
+        units, unreached = on_cluster.units(work, plan, export)
+        current = unreached is None
+    elif plan.vertex:
+        units, current = trials.custom_jobs(plan, export), False
+    else:
+        state = trials.runs(export) if export is not None else {}
+        units = [
+            _with_journal(project, stack, trials.trial(name, varying, state.get(name)), active=active)
+            for name, varying in trials.rows(plan)
+        ]
+    up = trials.is_up(export)
+    if json:
+        known = [trials.as_json(unit) for unit in units]
+        output.print_json({"stack": stack, "up": up, "active": active, "current": current, "units": known})
+    else:
+        print_results(units)
+        print_waiting(units)
+        print_failures(units)
+        if not current and any(unit.status == "running" for unit in units):
+            output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
+        if plan.vertex and (folders := {unit.output.rpartition("/")[0] for unit in units if unit.output}):
+            output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
+        if not up and not active:
+            output.say(f"\n{stack} is not up; `xmgen up {stack}` runs it.")
+        if active:
+            output.say("\nAn operation is at work on the stack.")
+    if unreached is not None:
+        raise unreached
+
+
+def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | None) -> Trial:
+    """A unit as the state has it, corrected by the provider's journal, which knows of an attempt earlier."""
+    entry = RunFolder(project.root, stack, unit.name).entry()
+    if entry is None:
+        return unit
+    if entry.state == "running":
+        # A journal cannot tell that its attempt was killed; that nobody works on the stack can. What the state says
+        # is of an earlier attempt.
+        return Trial(name=unit.name, arguments=unit.arguments, status="stopped" if active is False else "running")
+    if unit.status == "waiting" and entry.outputs is not None:
+        known = trials.trial(unit.name, unit.arguments, {"outputs": entry.outputs})
+        return replace(known, status="finished" if entry.state == "succeeded" else "failed")
+    return unit
