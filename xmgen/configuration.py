@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from xmgen import names
 from xmgen.project import PULUMI_FILE, Project
@@ -14,22 +14,30 @@ from xmgen.project import PULUMI_FILE, Project
 DEFAULTED = names.SETTINGS
 """What the Pulumi.yaml of a new project has a default for."""
 
-_METHODS = {
-    f"{verb}{secret}{kind}": (verb == "require", bool(secret))
+Kind = Literal["text", "boolean", "integer", "number", "JSON"]
+
+_KINDS: Mapping[str, Kind] = {"": "text", "_bool": "boolean", "_int": "integer", "_float": "number", "_object": "JSON"}
+"""By the end of a method's name."""
+
+_METHODS: Mapping[str, tuple[bool, bool, Kind]] = {
+    f"{verb}{secret}{end}": (verb == "require", bool(secret), kind)
     for verb in ("require", "get")
     for secret in ("", "_secret")
-    for kind in ("", "_bool", "_int", "_float", "_object")
+    for end, kind in _KINDS.items()
 }
-"""Of `pulumi.Config`: whether the program cannot do without the value, and whether it is a secret."""
+"""Of `pulumi.Config`: whether the program cannot do without the value, whether it is a secret, and what it must be."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """name: as `--set` takes it, of the project's own without a namespace. needed: whether nothing runs without it."""
+    """name: as `--set` takes it, of the project's own without a namespace. needed: whether nothing runs without it.
+    kind: what the program makes of the text that is kept.
+    """
 
     name: str
     secret: bool = False
     needed: bool = False
+    kind: Kind = "text"
 
 
 def read_by(texts: Iterable[str]) -> tuple[Setting, ...]:
@@ -42,7 +50,10 @@ def read_by(texts: Iterable[str]) -> tuple[Setting, ...]:
             if setting := _setting(node, needed=id(node) in always):
                 before = found.get(setting.name, setting)
                 found[setting.name] = Setting(
-                    setting.name, secret=before.secret or setting.secret, needed=before.needed or setting.needed
+                    setting.name,
+                    secret=before.secret or setting.secret,
+                    needed=before.needed or setting.needed,
+                    kind=setting.kind if before.kind == "text" else before.kind,
                 )
     return tuple(sorted(found.values()))
 
@@ -61,12 +72,16 @@ def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[S
     """What has to be set before the stack can run. Nothing where its settings import an environment of Pulumi's, in
     which anything may be. Raises InputError when they cannot be read.
     """
-    own = _read(project.settings(stack))
-    if own.get("environment"):
+    if _read(project.settings(stack)).get("environment"):
         return []
-    kept = cast("dict[str, Any]", own.get("config") or {})
-    there = {_name(project, key) for key in kept} | defaulted(project)
+    there = kept(project, stack).keys() | defaulted(project)
     return [setting for setting in settings if setting.needed and setting.name not in there]
+
+
+def kept(project: Project, stack: str) -> dict[str, Any]:
+    """The values in a stack's settings as they stand there, by name. Raises InputError when they cannot be read."""
+    config = cast("dict[str, Any]", _read(project.settings(stack)).get("config") or {})
+    return {_name(project, key): value for key, value in config.items()}
 
 
 def defaulted(project: Project) -> frozenset[str]:
@@ -98,9 +113,9 @@ def _setting(node: ast.AST, *, needed: bool) -> Setting | None:
         case ast.Call(func=ast.Attribute(value=of, attr=method), args=[ast.Constant(value=str(key)), *_]) if (
             method in _METHODS and (namespace := _namespace(of)) is not None
         ):
-            required, secret = _METHODS[method]
+            required, secret, kind = _METHODS[method]
             name = f"{namespace}:{key}" if namespace else key
-            return Setting(name, secret=secret, needed=needed and required)
+            return Setting(name, secret=secret, needed=needed and required, kind=kind)
         case _:
             return None
 

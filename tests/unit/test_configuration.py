@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.conftest import ROOT
 from xmgen import configuration, init, project
 from xmgen.cli import cli
-from xmgen.commands import settings
+from xmgen.commands import setting_values, settings
 from xmgen.configuration import Setting
 from xmgen.errors import InputError
 from xmgen.project import Project
@@ -27,16 +27,24 @@ region = pulumi.Config("gcp").get("region") or config.require("location")
 if config.get("subnetwork"):
     network = config.require("network")
 TOKENS = {"a": config.require("rounds"), "b": config.require_secret("wandbKey")}
+wait, bucket = config.get_bool("wait") or False, config.get("bucket")
+layers, rate = config.get_int("depth"), config.get_float("rate")
+extra = config.get_object("extra") or config.get("extra")
 elsewhere = {}.get("nothing")
 """
 
 READ = (
+    Setting("bucket"),
+    Setting("depth", kind="integer"),
+    Setting("extra", kind="JSON"),
     Setting("gcp:project", needed=True),
     Setting("gcp:region"),
     Setting("location"),
     Setting("network"),
+    Setting("rate", kind="number"),
     Setting("rounds", needed=True),
     Setting("subnetwork"),
+    Setting("wait", kind="boolean"),
     Setting("wandbKey", secret=True, needed=True),
 )
 
@@ -100,11 +108,19 @@ GIVEN = ("gcp:project=p", "rounds=3")
         ((*GIVEN,), ("wandbKey",)),
         (("experiments:rounds=3", "gcp:project=p"), ("experiments:wandbKey",)),
         # Stacks of the project read it, if not this one.
-        ((*GIVEN, "owner=ada", "xmgen:cpus=3", "gcp:zone=z", "gcp:computeCustomEndpoint=http://x"), ("wandbKey",)),
+        (
+            (*GIVEN, "owner=ada", "xmgen:cpus=3", "gcp:zone=us-east1-b", "gcp:computeCustomEndpoint=http://x"),
+            ("wandbKey",),
+        ),
         (
             (*GIVEN, "kubernetes:namespace=x", "gcp:region=", "deleteOutputs=true", "gcp:credentials=/keys/a.json"),
             ("wandbKey", "gcp:accessToken"),
         ),
+        (
+            (*GIVEN, "wait=false", "depth=-3", "rate=1e-3", 'extra={"a": [1]}', "authorizedNetworks=10.0.0.0/8, ::/0"),
+            ("wandbKey",),
+        ),
+        ((*GIVEN, "gcp:userProjectOverride=true", 'gcp:batching={"sendAfter": "1s"}', "bucket="), ("wandbKey",)),
     ],
 )
 def test_settings_that_will_do(here: Project, given: tuple[str, ...], secrets: tuple[str, ...]) -> None:
@@ -188,7 +204,24 @@ OTHERS = "  known: docker-build, experiments, gcp, kubernetes, xmgen"
         ("hosts=[a]", "hosts must be a list: `pulumi config set --path` makes one, not '[a]'"),
         ("gcp:project=", "gcp:project must be the id of a project, such as my-project, not ''"),
         ("gcp:project=p\nq", "gcp:project must be the id of a project, such as my-project, not 'p\\nq'"),
-        ("gcp:userProjectOverride=\n", "gcp:userProjectOverride must be text that can be printed, not '\\n'"),
+        ("gcp:requestReason=\n", "gcp:requestReason must be text that can be printed, not '\\n'"),
+        ("wait=maybe", "wait must be true or false, not 'maybe'"),
+        ("wait=", "wait must be true or false, not ''"),
+        ("depth=1.5", "depth must be a whole number, not '1.5'"),
+        ("rate=fast", "rate must be a number, not 'fast'"),
+        ("extra={a: 1}", 'extra must be JSON, such as {"key": "value"}, not \'{a: 1}\''),
+        ("gcp:userProjectOverride=yes", "gcp:userProjectOverride must be true or false, not 'yes'"),
+        ("gcp:batching=often", "gcp:batching must be JSON, such as"),
+        ("gcp:computeCustomEndpoint=here", "gcp:computeCustomEndpoint must be an address, such as https://host, not"),
+        ("gcp:region=us-central1-a", "gcp:region must be a region, such as us-central1, not 'us-central1-a'"),
+        ("gcp:zone=us-central1", "gcp:zone must be a zone, such as us-central1-a, not 'us-central1'"),
+        ("gcp:impersonateServiceAccount=me", "gcp:impersonateServiceAccount must be the address of a service account"),
+        ("kubernetes:deleteUnreachable=1", "kubernetes:deleteUnreachable must be true or false, not '1'"),
+        ("bucket=gs://ours", "bucket must be the name of a bucket without gs://, or empty for one of the stack's own"),
+        ("authorizedNetworks=10.0.0.0/8, mine", "authorizedNetworks must be networks separated by commas, such as"),
+        ("podsRange=", "podsRange must be the name of a secondary range, such as pods, not ''"),
+        ("systemMachineType=E2 4", "systemMachineType must be a machine type, such as e2-standard-4, not 'E2 4'"),
+        ("subnetwork=a b", "subnetwork must be the name of a subnetwork, or projects/"),
         ("location=", "location must be a zone or region, such as us-central1-a, not ''"),
         ("owner=ADA", "owner must be a label's value: at most 63 lower-case letters, digits, - and _, not 'ADA'"),
     ],
@@ -203,6 +236,49 @@ def test_what_nothing_reads_or_could_use_is_never_kept(here: Project, given: str
     [problem] = refused.value.problems
     assert str(problem).startswith(f"--set: {expected}")
     assert "hush" not in str(problem)
+
+
+KEPT = "stacks/Pulumi.llm.yaml: "
+ANOTHER = "sets another one"
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        (
+            "experiments:wait: maybe",
+            f"wait must be true or false, not 'maybe'\n  `xmgen up llm --set wait=…` {ANOTHER}",
+        ),
+        ("depth: 1.5", f"depth must be a whole number, not '1.5'\n  `xmgen up llm --set depth=…` {ANOTHER}"),
+        ("gcp:region: us-east1-b", "gcp:region must be a region, such as us-central1, not 'us-east1-b'\n"),
+        ("xmgen:cpus: many", "xmgen:cpus must be a number above 0, not 'many'"),
+        ("wandbKey: hush", "the secret 'wandbKey' is there in plain text\n  `--secret wandbKey` asks for its value"),
+        ("gcp:accessToken: hush", "the secret 'gcp:accessToken' is there in plain text\n"),
+        ('gcp:credentials: \'{"private_key": "hush"}\'', "the secret 'gcp:credentials' is there in plain text\n"),
+    ],
+)
+def test_what_is_kept_already_and_will_not_do_is_told_before_anything_runs(
+    here: Project, kept: str, expected: str
+) -> None:
+    secret = "" if kept.startswith("wandbKey") else "  wandbKey: {secure: v1:xyz}\n"
+    here.settings("llm").write_text(f"config:\n  gcp:project: p\n  rounds: 3\n{secret}  {kept}\n")
+    with pytest.raises(InputError) as refused:
+        settings.refuse_wrong(here, "llm", READ, [], [])
+    [problem] = refused.value.problems
+    assert str(problem).startswith(f"{KEPT}{expected}")
+    assert "hush" not in str(problem)
+    # What the command line gives takes its place.
+    key = kept.partition(": ")[0]
+    if "plain text" in expected:
+        settings.refuse_wrong(here, "llm", READ, [], [key])
+
+
+def test_what_is_kept_and_will_do_or_is_not_ours_to_judge_is_left_alone(here: Project) -> None:
+    kept = {"rounds": 3, "wait": True, "wandbKey": {"secure": "v1:xyz"}, "extra": {"a": 1}, "of:another": "hush"}
+    here.settings("llm").write_text(yaml.safe_dump({"config": {"gcp:project": "p", "unread": "x", **kept}}))
+    settings.refuse_wrong(here, "llm", READ, [], [])
+    here.settings("llm").write_text(yaml.safe_dump({"config": {"gcp:project": "p", **kept, "wait": "maybe"}}))
+    settings.refuse_wrong(here, "llm", READ, ["wait=true"], [])
 
 
 @pytest.mark.parametrize(
@@ -302,7 +378,8 @@ def test_every_command_says_what_is_to_be_set_before_up(here: Project, monkeypat
     assert json.loads(said("compile", "llm.yaml", "--json"))["missing"] == missing
     assert "to be set before `up`: gcp:project, the secret wandbKey\n" in said("inspect", "llm")
     configuration = json.loads(said("inspect", "llm", "--json"))["configuration"]
-    assert {"name": "wandbKey", "secret": True, "needed": True} in configuration
+    assert {"name": "wandbKey", "type": "text", "secret": True, "needed": True} in configuration
+    assert {"name": "deleteOutputs", "type": "boolean", "secret": False, "needed": True} in configuration
     summary = (here.stack("llm") / "SUMMARY.md").read_text()
     assert "\nTo be set before `up`: `gcp:project`, the secret `wandbKey`.\n" in summary
     assert "| `gcp:container/nodePool:NodePool`, one for the cluster's own pods | 2 |" in summary
@@ -311,21 +388,33 @@ def test_every_command_says_what_is_to_be_set_before_up(here: Project, monkeypat
     assert "to be set" not in said("inspect", "llm")
 
 
+KINDS = {"str": "text", "bool": "boolean"}
+"""What Pulumi's SDKs say; JSON is a text to some of them, and has a type of its own in others."""
+
+
+def kind(declared: str, ours: str) -> str:
+    """Of a setting, as declared."""
+    known = re.search(r"\b(str|bool)\b", declared)
+    return KINDS[known[1]] if known and ours != "JSON" else "JSON"
+
+
 @pytest.mark.gcp
 def test_pulumi_gcps_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_gcp" / "config" / "__init__.pyi").read_text()
-    keys = re.findall(r"^(\w+): ", declared, re.MULTILINE)
-    assert {key for key in keys if not key.endswith("CustomEndpoint")} == settings.GCP
+    found = dict(re.findall(r"^(\w+): (.*)$", declared, re.MULTILINE))
+    own = {key: kind(text, setting_values.GCP[key]) for key, text in found.items() if not key.endswith("Endpoint")}
+    assert own == setting_values.GCP
 
 
 @pytest.mark.gcp
 def test_pulumi_kubernetes_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_kubernetes" / "provider.py").read_text()
-    keys = re.findall(r'__props__\.__dict__\["(\w+)"\]', declared)
-    assert {re.sub(r"_(\w)", lambda found: found[1].upper(), key) for key in keys} == settings.KUBERNETES
+    found = dict(re.findall(r"^ {17}(\w+): (Optional\[pulumi\.Input\[.*\]\]) = None", declared, re.MULTILINE))
+    names = {re.sub(r"_(\w)", lambda letter: letter[1].upper(), key): text for key, text in found.items()}
+    assert {key: kind(text, setting_values.KUBERNETES[key]) for key, text in names.items()} == setting_values.KUBERNETES
 
 
 @pytest.mark.gcp
 def test_pulumi_docker_builds_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_docker_build" / "config" / "__init__.pyi").read_text()
-    assert set(re.findall(r"^(\w+): ", declared, re.MULTILINE)) == settings.DOCKER_BUILD
+    assert set(re.findall(r"^(\w+): ", declared, re.MULTILINE)) == set(setting_values.DOCKER_BUILD)

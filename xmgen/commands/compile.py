@@ -226,7 +226,9 @@ def _plan_json(plan: Plan, read: Sequence[Setting]) -> dict[str, Any]:
         "source": experiment.source,
         "flags": list(experiment.flags),
         "notes": list(plan.notes),
-        "configuration": [{"name": each.name, "secret": each.secret, "needed": each.needed} for each in read],
+        "configuration": [
+            {"name": each.name, "type": each.kind, "secret": each.secret, "needed": each.needed} for each in read
+        ],
         "resources": [
             {
                 "step": resource.step,

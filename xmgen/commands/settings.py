@@ -7,13 +7,15 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from xmgen import configuration
+from xmgen.commands import setting_values
+from xmgen.commands.setting_values import PROVIDERS
 from xmgen.configuration import Setting
 from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
@@ -23,88 +25,12 @@ from xmgen.provider import settings as provider_settings
 if TYPE_CHECKING:
     from xmgen.provider.wire import Properties
 
-GCP = frozenset(
-    {
-        "accessToken",
-        "addPulumiAttributionLabel",
-        "batching",
-        "billingProject",
-        "credentials",
-        "defaultLabels",
-        "deletionPolicy",
-        "disableGlobalProjectWarning",
-        "disableGooglePartnerName",
-        "externalCredentials",
-        "googlePartnerName",
-        "impersonateServiceAccount",
-        "impersonateServiceAccountDelegates",
-        "pollInterval",
-        "preferGlobalEndpoints",
-        "preferRegionalEndpoints",
-        "project",
-        "pulumiAttributionLabelAdditionStrategy",
-        "region",
-        "requestReason",
-        "requestTimeout",
-        "scopes",
-        "skipRegionValidation",
-        "universeDomain",
-        "userProjectOverride",
-        "zone",
-    }
-)
-"""What pulumi-gcp reads, beside the address of each of Google's services (`computeCustomEndpoint`)."""
-
-KUBERNETES = frozenset(
-    {
-        "cluster",
-        "clusterIdentifier",
-        "context",
-        "deleteUnreachable",
-        "enableConfigMapMutable",
-        "enableSecretMutable",
-        "enableServerSideApply",
-        "helmReleaseSettings",
-        "kubeClientSettings",
-        "kubeconfig",
-        "namespace",
-        "renderYamlToDirectory",
-        "skipUpdateUnreachable",
-        "suppressDeprecationWarnings",
-        "suppressHelmHookWarnings",
-    }
-)
-"""What pulumi-kubernetes reads."""
-
-DOCKER_BUILD = frozenset({"host", "registries"})
-"""What pulumi-docker-build reads."""
-
-_PROVIDERS = {"gcp": GCP, "kubernetes": KUBERNETES, "docker-build": DOCKER_BUILD}
-_ENDPOINT = "CustomEndpoint"
 _PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 — the name of a variable
 _ALWAYS_SECRET = frozenset(
     {"docker-build:registries", "gcp:accessToken", "gcp:externalCredentials", "xmgen:accessToken"}
 )
 _KEYS_OF_ACCOUNTS = frozenset({"gcp:credentials", "kubernetes:kubeconfig", "xmgen:credentials"})
 """The path of a file, which is no secret, or what is in it."""
-
-_VALUES = {
-    "gcp:project": (re.compile(r"[a-z0-9][a-z0-9.:-]*"), "the id of a project, such as my-project"),
-    "gcp:region": (re.compile(r"[a-z0-9-]*"), "a region, such as us-central1"),
-    "gcp:zone": (re.compile(r"[a-z0-9-]*"), "a zone, such as us-central1-a"),
-    "location": (re.compile(r"[a-z0-9-]+"), "a zone or region, such as us-central1-a"),
-    "owner": (re.compile(r"[a-z0-9_-]{0,63}"), "a label's value: at most 63 lower-case letters, digits, - and _"),
-}
-"""What Google Cloud would refuse half-way through an operation."""
-
-_TYPES = {
-    "boolean": (re.compile(r"true|false"), "true or false"),
-    "integer": (re.compile(r"[+-]?[0-9]+"), "a whole number"),
-    # Neither is a text, which is all that a command line can say.
-    "array": (re.compile(r"(?!)"), "a list: `pulumi config set --path` makes one"),
-    "object": (re.compile(r"(?!)"), "an object: `pulumi config set --path` makes one"),
-}
-"""Of the `type` of a key in Pulumi.yaml. Once one of another type is kept, every operation fails."""
 
 
 def refuse_malformed(settings: Sequence[str], secrets: Sequence[str] = ()) -> None:
@@ -141,32 +67,29 @@ def refuse_wrong(
     secrets: Sequence[str],
     command: str = "up",
 ) -> None:
-    """Raise InputError for what the stack does not read, for secrets that would be kept in plain text, and for what
-    would still be missing. read: by the stack's program. command: of xmgen's, to which options are to be added.
+    """Raise InputError for what the stack does not read, for values that nothing could use, given or kept, for secrets
+    that would be or are kept in plain text, and for what would still be missing. read: by the stack's program.
+    command: of xmgen's, to which options are to be added.
     """
-    pairs = [setting.partition("=") for setting in settings]
-    twice = [name for name, count in Counter(_name(project, key) for key in secrets).items() if count > 1]
+    rules = _Rules.of(project, stack, read)
+    pairs = [(_name(project, key), value) for key, _, value in (setting.partition("=") for setting in settings)]
+    names = [_name(project, key) for key in secrets]
+    given = {*(name for name, _ in pairs), *names}
+    kept = {name: value for name, value in configuration.kept(project, stack).items() if name not in given}
+    file = f"stacks/{project.settings(stack).name}"
     problems = [
-        *(Problem(f"{name!r} is given twice", where="--secret") for name in twice),
-        *(
-            problem
-            for key, _, value in pairs
-            for problem in _wrong(project, stack, read, _name(project, key), value, where="--set")
-        ),
-        *(
-            problem
-            for key in secrets
-            for problem in _wrong(project, stack, read, _name(project, key), None, where="--secret")
-        ),
+        *(Problem(f"{name!r} is given twice", where="--secret") for name, count in Counter(names).items() if count > 1),
+        *(problem for name, value in pairs for problem in rules.wrong(name, value, where="--set")),
+        *(problem for name in names for problem in rules.wrong(name, None, where="--secret")),
+        *(problem for name, value in kept.items() for problem in rules.wrong_there(name, value, where=file)),
     ]
-    given = {_name(project, key) for key in (*(key for key, _, _ in pairs), *secrets)}
     lacking = [each for each in configuration.missing(project, stack, read) if each.name not in given]
     if lacking and not problems:
         what = "it" if len(lacking) == 1 else "them"
         problems.append(
             Problem(
                 f"{stack} cannot run without {listed(lacking)}",
-                where=f"stacks/{project.settings(stack).name}",
+                where=file,
                 hint=f"`xmgen {command} {stack} {options(lacking)}` sets {what} for good",
             )
         )
@@ -289,60 +212,99 @@ def _name(project: Project, key: str) -> str:
     return key if ":" in name else name
 
 
-def _wrong(
-    project: Project, stack: str, read: Sequence[Setting], name: str, value: str | None, where: str
-) -> Iterator[Problem]:
-    """What is wrong with a key and its value. value: None of a secret's. None is ever shown that may be secret."""
-    declared = {_name(project, key): what for key, what in configuration.declared(project).items()}
-    known = {*(each.name for each in read), *declared}
-    secret = name in _ALWAYS_SECRET or any(each.secret for each in read if each.name == name)
-    secret = secret or (name in _KEYS_OF_ACCOUNTS and value is not None and _is_content(value))
-    if problem := _unknown(project, stack, name, known):
-        yield replace(problem, where=where)
-    elif value is not None and not secret and (expected := _expected(name, value, declared.get(name))):
-        yield Problem(f"{name} must be {expected}, not {value!r}", where=where)
-    if value is not None and secret:
-        yield Problem(
-            f"{name!r} is a secret, which --set would keep in plain text",
-            where=where,
-            hint=f"`--secret {shlex.quote(name)}` asks for its value, or reads it from standard input, and encrypts it",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """What a stack's settings must be. read: by its program. declared: what Pulumi.yaml says, by name."""
+
+    project: Project
+    stack: str
+    read: Mapping[str, Setting]
+    declared: Mapping[str, object]
+
+    @classmethod
+    def of(cls, project: Project, stack: str, read: Sequence[Setting]) -> _Rules:
+        declared = {_name(project, key): what for key, what in configuration.declared(project).items()}
+        return cls(project=project, stack=stack, read={each.name: each for each in read}, declared=declared)
+
+    def wrong(self, name: str, value: str | None, where: str) -> Iterator[Problem]:
+        """What is wrong with a key and its value. value: None of a secret's. None is ever shown that may be secret."""
+        if problem := self._unknown(name):
+            yield replace(problem, where=where)
+        elif value is not None and not self._is_secret(name, value) and (expected := self._expected(name, value)):
+            yield Problem(f"{name} must be {expected}, not {value!r}", where=where)
+        if value is not None and self._is_secret(name, value):
+            yield Problem(f"{name!r} is a secret, which --set would keep in plain text", where=where, hint=_asks(name))
+
+    def wrong_there(self, name: str, value: object, where: str) -> Iterator[Problem]:
+        """What is wrong with what the stack's settings hold already, and with no more than that: what nothing reads
+        does no harm there, and Pulumi knows what a list or an object is.
+        """
+        text = _text(value)
+        namespace, _, key = name.rpartition(":")
+        if text is None:
+            return
+        if namespace == "xmgen":
+            found = provider_settings.read({key: text})[1].values()
+            yield from (replace(problem, where=where) for problem in found)
+        if self._is_secret(name, text):
+            hint = f"{_asks(name)}. It can be read in whatever holds the file, such as Git's history: get another one"
+            yield Problem(f"the secret {name!r} is there in plain text", where=where, hint=hint)
+        elif self._unknown(name) is None and (expected := self._expected(name, text)):
+            hint = f"`xmgen up {self.stack} --set {shlex.quote(name)}=…` sets another one"
+            yield Problem(f"{name} must be {expected}, not {text!r}", where=where, hint=hint)
+
+    def _is_secret(self, name: str, value: str) -> bool:
+        return (
+            name in _ALWAYS_SECRET
+            or (name in self.read and self.read[name].secret)
+            or (name in _KEYS_OF_ACCOUNTS and _is_content(value))
         )
 
+    def _expected(self, name: str, value: str) -> str:
+        """What the value must be that it is not; empty where it will do."""
+        kind = self.read[name].kind if name in self.read else "text"
+        return setting_values.expected(name, value, kind, self.declared.get(name))
 
-def _unknown(project: Project, stack: str, name: str, known: set[str]) -> Problem | None:
-    """Why nothing would read a key, if so. known: what the stack reads and Pulumi.yaml names."""
-    namespace, colon, key = name.rpartition(":")
-    own = {each for each in known if ":" not in each}
-    if name in known:
-        return None
-    if not colon:
-        hint = f"write gcp:{name}" if name in _PROVIDERS["gcp"] else did_you_mean(name, own)
-        return Problem(f"{stack} reads no setting {name!r}", hint=hint)
-    if namespace == "xmgen":
-        return None if key in provider_settings.KEYS else _not_xmgens(key)
-    if (keys := _PROVIDERS.get(namespace)) is not None:
-        if key in keys or (namespace == "gcp" and key.endswith(_ENDPOINT)):
+    def _unknown(self, name: str) -> Problem | None:
+        """Why nothing would read a key, if so."""
+        known = self.read.keys() | self.declared.keys()
+        namespace, colon, key = name.rpartition(":")
+        own = {each for each in known if ":" not in each}
+        if name in known:
             return None
-        close = did_you_mean(key, keys)
-        return Problem(f"pulumi-{namespace} has no setting {name!r}", hint=close.replace("'", f"'{namespace}:", 1))
-    if key in own:
-        return Problem(f"{stack} reads no setting {name!r}", hint=f"write {key}")
-    namespaces = {project.name, "xmgen", *_PROVIDERS, *(each.rpartition(":")[0] for each in known - own)}
-    return Problem(f"nothing reads a setting of {namespace!r}", hint=did_you_mean(namespace, namespaces))
+        if not colon:
+            hint = f"write gcp:{name}" if name in PROVIDERS["gcp"] else did_you_mean(name, own)
+            return Problem(f"{self.stack} reads no setting {name!r}", hint=hint)
+        if namespace == "xmgen":
+            return None if key in provider_settings.KEYS else _not_xmgens(key)
+        if (keys := PROVIDERS.get(namespace)) is not None:
+            if key in keys or (namespace == "gcp" and key.endswith(setting_values.ENDPOINT)):
+                return None
+            close = did_you_mean(key, keys)
+            return Problem(f"pulumi-{namespace} has no setting {name!r}", hint=close.replace("'", f"'{namespace}:", 1))
+        if key in own:
+            return Problem(f"{self.stack} reads no setting {name!r}", hint=f"write {key}")
+        namespaces = {self.project.name, "xmgen", *PROVIDERS, *(each.rpartition(":")[0] for each in known - own)}
+        return Problem(f"nothing reads a setting of {namespace!r}", hint=did_you_mean(namespace, namespaces))
+
+
+def _asks(name: str) -> str:
+    return f"`--secret {shlex.quote(name)}` asks for its value, or reads it from standard input, and encrypts it"
+
+
+def _text(value: object) -> str | None:
+    """What Pulumi makes of a plain value in a stack's settings; None of what is no text, such as an encrypted one."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            return str(value)
+        case _:
+            return None
 
 
 def _not_xmgens(key: str) -> Problem:
     return Problem(f"xmgen has no setting {key!r}", hint=did_you_mean(key, provider_settings.KEYS))
-
-
-def _expected(name: str, value: str, declared: object) -> str:
-    """What a value must be that it is not; empty where it will do. declared: what Pulumi.yaml says of the key."""
-    kind = cast("dict[str, object]", declared).get("type") if isinstance(declared, dict) else None
-    for pattern, expected in filter(None, (_VALUES.get(name), _TYPES.get(str(kind)))):
-        if not pattern.fullmatch(value):
-            return expected
-    namespace = name.rpartition(":")[0]
-    return "text that can be printed" if namespace in _PROVIDERS and not value.isprintable() else ""
 
 
 def _is_content(value: str) -> bool:
