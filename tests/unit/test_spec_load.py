@@ -306,13 +306,6 @@ def test_the_source_is_named_relative_to_the_project(tmp_path: Path, monkeypatch
     assert spec.load(Path("experiment.yaml"), root=Path(), stack="s") == expected
 
 
-def test_a_file_outside_the_project(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    (tmp_path / "experiment.yaml").write_text(HEAD)
-    with pytest.raises(InputError, match="lies outside the project"):
-        spec.load(tmp_path / "experiment.yaml", root=tmp_path / "root", stack="s")
-
-
 def test_flags_are_for_launch_scripts(tmp_path: Path) -> None:
     (tmp_path / "experiment.yaml").write_text(HEAD)
     with pytest.raises(InputError, match="takes no flags: --rate=1"):

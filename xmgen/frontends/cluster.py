@@ -12,8 +12,7 @@ from xmgen import names
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
 from xmgen.frontends.spec import document, problems
-from xmgen.frontends.spec.base import Model
-from xmgen.frontends.spec.model import Text
+from xmgen.frontends.spec.base import Model, Text
 from xmgen.frontends.spec.requirements import Requirements
 from xmgen.limits import POOL_JOBS
 
@@ -41,10 +40,11 @@ class Cluster(Model):
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
-    """The cluster as an experiment without jobs. Raises InputError with everything that is wrong in the file."""
+    """The cluster as an experiment without jobs. root: the project's folder, around the file.
+
+    Raises InputError with everything that is wrong in the file.
+    """
     root, source = root.resolve(), source.resolve()
-    if not source.is_relative_to(root):
-        raise InputError(Problem("lies outside the project", where=str(source), hint=f"the project is {root}"))
     name = source.relative_to(root).as_posix()
     if flags:
         raise InputError(Problem(f"a cluster takes no flags: {' '.join(flags)}", name))

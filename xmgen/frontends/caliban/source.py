@@ -27,10 +27,9 @@ def stack_of(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> ir.Experiment:
-    """The experiment of a command. source: the project's folder. flags: the command line after `caliban`."""
+    """The experiment of a command. source: the Caliban project's folder, in `root`. flags: the command line after
+    `caliban`."""
     root, folder = root.resolve(), source.resolve()
-    if not folder.is_relative_to(root):
-        raise InputError(Problem("lies outside the project", str(source), f"the project is {root}"))
     if not flags:
         hint = "`xmgen caliban run …` there, or the command after `--`: `xmgen compile FOLDER -- run --nogpu train.py`"
         raise InputError(Problem("a Caliban project is compiled from a command of Caliban's", str(source), hint))

@@ -13,22 +13,20 @@ from pydantic_core.core_schema import DictSchema
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
 from xmgen.frontends.spec import build, document, problems
+from xmgen.frontends.spec.context import Context
 from xmgen.frontends.spec.model import Spec
-from xmgen.frontends.spec.surroundings import Surroundings
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"
 """The dialect that the YAML extensions of editors know."""
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
-    """Read an experiment.yaml. root: the project's folder, which paths of the experiment are relative to.
+    """Read an experiment.yaml. root: the project's folder, around it; the experiment's paths are relative to that.
 
     Raises InputError with everything that is wrong in the file.
     """
     root, source = root.resolve(), source.resolve()
-    name = source.relative_to(root).as_posix() if source.is_relative_to(root) else str(source)
-    if not source.is_relative_to(root):
-        raise InputError(Problem("lies outside the project", where=name, hint=f"the project is {root}"))
+    name = source.relative_to(root).as_posix()
     if flags:
         raise InputError(
             Problem(f"an experiment in YAML takes no flags: {' '.join(flags)}", name, "only a launch script has flags")
@@ -56,13 +54,13 @@ class _Schema(GenerateJsonSchema):
         return result
 
 
-def _check(read: document.Document, *, root: Path, here: Path) -> tuple[Spec, Surroundings]:
+def _check(read: document.Document, *, root: Path, here: Path) -> tuple[Spec, Context]:
     found = problems.cycles(read)
     content = read.value
     if isinstance(content, dict):
         # `x-…` is where a file keeps what it refers to by anchors.
         content = {key: value for key, value in content.items() if not key.startswith("x-")}
-    around = Surroundings.of(content, root=root, here=here)
+    around = Context.of(content, root=root, here=here)
     try:
         spec = Spec.model_validate(content, context=around)
     except ValidationError as failure:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 
@@ -27,6 +27,15 @@ def _name(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": NAME_PATTERN})]
 """A name that the file gives to an executable, a work unit or a job; files and resources are named after it."""
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise error("must not be empty")
+    return value
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
 
 
 class Model(BaseModel):

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from xmgen import experiment as ir
 from xmgen import names, places, sources
-from xmgen.frontends.spec import model
+from xmgen.frontends.spec import executables, executors, model
 from xmgen.frontends.spec.sweep import Trial, blocks, expand
 from xmgen.frontends.spec.values import Address, Arg, Item, Shell
 
@@ -26,13 +26,12 @@ def experiment(
     """Paths in `spec` are relative to `root` already. references: those whose tokens stand in it. where: how an error
     names what stands at a key path."""
     origins = {places.of_executable(name): where(["executables", name]) for name in spec.executables}
-    executables = {name: _executable(name, each, root, source) for name, each in spec.executables.items()}
     return ir.Experiment(
         title=spec.title,
         stack=stack,
         source=source,
         experiment_id=names.experiment_id(stack),
-        executables=tuple(executables.values()),
+        executables=tuple(_executable(name, each, root, source) for name, each in spec.executables.items()),
         units=tuple(_units(spec, names.experiment_id(stack), where, origins)),
         references=tuple(references),
         cluster=_cluster(spec.cluster),
@@ -48,9 +47,9 @@ def _cluster(spec: model.Cluster | None) -> ir.ClusterChoice | None:
     return ir.ClusterChoice(kind="existing", name=spec.existing or "", location=spec.location)
 
 
-def _executable(name: str, spec: model.Executable, root: Path, source: str) -> ir.Executable:
+def _executable(name: str, spec: executables.Executable, root: Path, source: str) -> ir.Executable:
     match spec:
-        case model.PythonContainer():
+        case executables.PythonContainer():
             exclude = _exclude(
                 root, spec.path, source, [*(spec.entrypoint.commands or ()), *(spec.docker_instructions or ())]
             )
@@ -73,7 +72,7 @@ def _executable(name: str, spec: model.Executable, root: Path, source: str) -> i
                 use_deep_module=spec.use_deep_module,
                 push_image_tag=spec.push_image_tag,
             )
-        case model.Dockerfile():
+        case executables.Dockerfile():
             dockerfile = spec.dockerfile or (Path(spec.path) / "Dockerfile").as_posix()
             exclude = _exclude(root, spec.path, source, [_text(root / dockerfile)])
             return ir.Dockerfile(
@@ -84,9 +83,9 @@ def _executable(name: str, spec: model.Executable, root: Path, source: str) -> i
                 exclude=exclude,
                 push_image_tag=spec.push_image_tag,
             )
-        case model.Container():
+        case executables.Container():
             return ir.Container(name=name, image=spec.image_path, push_image_tag=spec.push_image_tag)
-        case model.Binary():
+        case executables.Binary():
             return ir.Binary(
                 name=name,
                 path=spec.path,
@@ -184,7 +183,7 @@ def _templates(spec: model.Spec, name: str, unit: model.WorkUnit) -> list[_Templ
 class _Template:
     """A job without its trial's values. What all trials share is made once."""
 
-    def __init__(self, name: str, job: model.Job, executable: model.Executable) -> None:
+    def __init__(self, name: str, job: model.Job, executable: executables.Executable) -> None:
         self.name = name
         self._executable = job.executable
         self._executor = _executor(job.executor)
@@ -255,10 +254,10 @@ def _shell(text: str) -> object:
     return ShellSafeArg(text)
 
 
-def _executor(spec: model.Executor) -> ir.Executor:
+def _executor(spec: executors.Executor) -> ir.Executor:
     requirements = spec.requirements.build()
     match spec:
-        case model.Local():
+        case executors.Local():
             options = spec.docker_options
             return ir.Local(
                 requirements=requirements,
@@ -272,7 +271,7 @@ def _executor(spec: model.Executor) -> ir.Executor:
                 stream_output=spec.stream_output,
                 service=spec.service,
             )
-        case model.Kubernetes():
+        case executors.Kubernetes():
             return ir.Kubernetes(
                 requirements=requirements,
                 tpu_runtime_version=spec.tpu_runtime_version,
@@ -282,7 +281,7 @@ def _executor(spec: model.Executor) -> ir.Executor:
                 shared_memory=spec.shared_memory,
                 volumes=tuple(ir.Volume(**volume.model_dump()) for volume in spec.volumes) or None,
             )
-        case model.Vertex():
+        case executors.Vertex():
             tensorboard = spec.tensorboard
             return ir.Vertex(
                 requirements=requirements,

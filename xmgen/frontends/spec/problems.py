@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from xmgen.errors import Problem, did_you_mean
+from xmgen.frontends.spec.context import section
 from xmgen.frontends.spec.document import Document
-from xmgen.frontends.spec.surroundings import section
 
 # Words that people bring from XManager's own code, Docker or Kubernetes, and that no spelling distance finds.
 _SYNONYMS = {

@@ -7,15 +7,16 @@ argument, a list repeats it, a number prints as Python prints it. What would sur
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema
 
 from xmgen import names
 from xmgen.experiment import Reference
-from xmgen.frontends.spec.base import NAME_PATTERN, error
-from xmgen.frontends.spec.surroundings import Surroundings
+from xmgen.frontends.spec.base import NAME_PATTERN, Model, error
+from xmgen.frontends.spec.context import Context
 from xmgen.limits import PORT
 
 _HOST = re.compile(rf"({NAME_PATTERN.strip('^$')})(:[0-9]{{1,5}})?")
@@ -124,7 +125,7 @@ def _secret(value: dict[str, object], info: ValidationInfo) -> str:
     if rule := names.not_a_secret(name):
         raise error(f"{name!r} cannot name a secret", rule)
     reference = Reference(kind="secret", name=name)
-    if isinstance(info.context, Surroundings):
+    if isinstance(info.context, Context):
         info.context.references[reference] = None
     return reference.token
 
@@ -192,3 +193,24 @@ EnvValue = Annotated[
     PlainValidator(_variable),
     WithJsonSchema({"anyOf": [{"type": ["string", "number"]}, _SECRET, _ADDRESS]}),
 ]
+Args = Annotated[
+    Annotated[dict[ArgName, ArgValue], Tag("<mapping>")] | Annotated[list[Token], Tag("<list>")],
+    Discriminator(lambda value: "<list>" if isinstance(value, list) else "<mapping>"),
+]
+EnvVars = dict[EnvName, EnvValue]
+
+
+def addresses(value: object) -> Iterator[Address]:
+    """Those that stand anywhere in it."""
+    match value:
+        case Address():
+            yield value
+        case dict():
+            yield from addresses(list(cast("dict[str, object]", value).values()))
+        case list():
+            for item in cast("list[object]", value):
+                yield from addresses(item)
+        case Model():
+            yield from addresses([getattr(value, name) for name in value.model_fields_set])
+        case _:
+            return

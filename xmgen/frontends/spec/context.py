@@ -1,19 +1,27 @@
-"""What an experiment.yaml may refer to: the names it defines, and the files of the project."""
+"""What an experiment.yaml may refer to: the names it defines, and the files of the project.
+
+It comes to the models as pydantic's validation context, so that a wrong reference is reported together with everything
+else. Without it, as for the JSON Schema, any text will do.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Self, cast
+from typing import Annotated, Self, cast
 
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from xmgen.errors import did_you_mean
 from xmgen.experiment import Reference
-from xmgen.frontends.spec.base import error
+from xmgen.frontends.spec.base import Text, error
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Context:
     """root: the project's folder. here: the file's folder. Both absolute."""
 
     root: Path
@@ -81,3 +89,39 @@ def section(raw: object, key: str) -> dict[str, object]:
     """A mapping in an unchecked mapping; empty when there is none."""
     value = cast("dict[str, object]", raw).get(key) if isinstance(raw, dict) else None
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _known(value: str, names: Iterable[str], what: str) -> str:
+    if value not in names:
+        raise error(f"there is no {what} {value!r}", did_you_mean(value, names))
+    return value
+
+
+def _executable(value: str, info: ValidationInfo) -> str:
+    around = info.context
+    return _known(value, around.executables, "executable") if isinstance(around, Context) else value
+
+
+def _work_unit(value: str, info: ValidationInfo) -> str:
+    around = info.context
+    return _known(value, around.work_units, "work unit") if isinstance(around, Context) else value
+
+
+def _folder(value: str, info: ValidationInfo) -> str:
+    return info.context.folder(value) if isinstance(info.context, Context) else value
+
+
+def _file(value: str, info: ValidationInfo) -> str:
+    return info.context.file(value) if isinstance(info.context, Context) else value
+
+
+def _volume(value: str, info: ValidationInfo) -> str:
+    return info.context.volume(value) if isinstance(info.context, Context) else value
+
+
+ExecutableName = Annotated[str, AfterValidator(_executable)]
+WorkUnitName = Annotated[str, AfterValidator(_work_unit)]
+# Defaults are validated as well: `.` becomes the folder's path in the project.
+Folder = Annotated[Text, AfterValidator(_folder), Field(validate_default=True)]
+File = Annotated[Text, AfterValidator(_file)]
+HostPath = Annotated[Text, AfterValidator(_volume)]
