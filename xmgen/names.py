@@ -23,6 +23,9 @@ _RESERVATION = re.compile(
     rf"(projects/([a-z0-9.:-]+|{_REFERENCE})/reservations/)?{_RESOURCE}"
     rf"(/reservationBlocks/{_RESOURCE}(/reservationSubBlocks/{_RESOURCE})?)?"
 )
+_RESERVATION_RULE = (
+    "its name, such as our-gpus, or projects/<project>/reservations/<name> for one that a project shares"
+)
 _ACCOUNT = re.compile(rf"{_REFERENCE}|([A-Za-z0-9._-]|{_REFERENCE})+@([A-Za-z0-9.-]|{_REFERENCE})+")
 _CLUSTER = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_-]*):)?(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*)")
@@ -125,7 +128,7 @@ def not_a_debian_package(text: str) -> str:
 
 def not_a_reservation(text: str) -> str:
     """As GKE names one of Compute Engine: by its name, and with the project that shares it, or a block of it."""
-    return "" if _RESERVATION.fullmatch(text) else "lower-case letters, digits and hyphens, such as our-gpus"
+    return "" if _RESERVATION.fullmatch(text) else _RESERVATION_RULE
 
 
 def not_an_object_name(text: str) -> str:

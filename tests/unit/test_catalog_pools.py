@@ -96,6 +96,26 @@ def test_a_slice_of_several_hosts_is_a_pool() -> None:
     assert plan.assigned == (tuple(pool.name for pool in plan.pools),)
 
 
+@pytest.mark.parametrize(
+    ("asked", "pools", "said"),
+    [
+        ([demand("v5e", topology="4x4", width=100)], 100, None),
+        ([demand("v5e", topology="4x4", width=300)], 100, "300 slices of tpu_v5e 4x4"),
+        ([demand("v5e", topology="4x4", width=1, slices=120)], 120, None),
+        ([demand("v5e", topology="4x4", width=2, slices=120)], 120, "240 slices of tpu_v5e 4x4"),
+    ],
+)
+def test_a_sweep_on_slices_gets_as_many_as_a_cluster_has_room_for(
+    asked: list[Demand], pools: int, said: str | None
+) -> None:
+    plan = plan_pools(asked)
+    base = plan.pools[0].name.removesuffix("-1")
+    assert [pool.name for pool in plan.pools] == [f"{base}-{number}" for number in range(1, pools + 1)]
+    assert plan.assigned == (tuple(pool.name for pool in plan.pools),)
+    rest = f" could be in use at once. Each is a node pool: there are {pools}, and jobs wait for one."
+    assert plan.notes == ((f"{said}{rest}",) if said else ())
+
+
 def test_single_hosts_share_a_pool() -> None:
     assert summary(plan_pools([demand("v5e", 8, slices=3, width=2), demand("v5e", topology="2x4")])) == [
         ("ct5lp-hightpu-8t", 7)
@@ -120,7 +140,7 @@ def test_single_hosts_share_a_pool() -> None:
         ([demand(disk=900 * GIB), demand()], [("e2-standard-2", 1), ("e2-standard-2", 1)]),
         # GPUs: same model and number
         ([demand("t4", 1), demand("t4", 1, cpu=6)], [("n1-standard-8", 2)]),
-        ([demand("t4", 1), demand("t4", 2)], [("n1-standard-2", 1), ("n1-standard-2", 1)]),
+        ([demand("t4", 1), demand("t4", 2)], [("n1-standard-2", 1), ("n1-standard-4", 1)]),
         ([demand("t4", 1), demand("v100", 1)], [("n1-standard-2", 1), ("n1-standard-2", 1)]),
         ([demand("l4", 1, replicas=3, width=2), demand("l4", 1)], [("g2-standard-4", 7)]),
         # on demand, spot and reserved nodes are different pools, and so are places and architectures

@@ -217,6 +217,9 @@ def test_cpu_jobs(asked: dict[str, Any], machine: str) -> None:
         (needs("t4", 1, cpu=6), "n1-standard-8"),
         (needs("t4", 4, cpu=70), "n1-standard-96"),
         (needs("v100", 1, cpu=7), "n1-standard-8"),
+        # One vCPU for each GPU, and 2 GiB for each vCPU.
+        (needs("v100", 8), "n1-standard-16"),
+        (needs("v100", 8, cpu=1), "n1-standard-2"),
         (needs("v100", 8, ram=500 * GIB), "n1-highmem-96"),
         (needs("l4", 1, cpu=20), "g2-standard-32"),
         (needs("l4", 2, cpu=20), "g2-standard-24"),
@@ -275,7 +278,7 @@ def test_gpu_jobs(asked: JobRequirements, machine: str) -> None:
         (needs("tpu_v6e", topology="2x4", replicas=3), "tpu_v6e 2x4 is 1 or 2 hosts, but replicas is 3", SLICES),
         (
             needs(disk=60_000 * GIB),
-            "no machine has room for 1 vCPUs, 2 GiB of memory, 60000 GiB of disk",
+            "no machine has room for 1 vCPU, 2 GiB of memory, 60000 GiB of disk",
             "at most: 174.98 vCPUs, 1343.8 GiB of memory, 56596.1 GiB of disk on c3-highmem-176" + REST,
         ),
     ],
@@ -383,10 +386,9 @@ def test_machines_of_gpus(asked: JobRequirements, per_machine: int, pods: int, s
         ("l4", "PROD", None, "on-demand"),
         ("l4", "prod", "mine", "reservation"),
         ("l4", "BATCH", None, "flex-start"),
-        ("l4", "BATCH", "mine", "flex-start"),
         ("t4", "BATCH", None, "on-demand"),
         ("l4", "FREEBIE", None, "spot"),
-        ("l4", "on-demand", "mine", "on-demand"),
+        ("l4", "on-demand", None, "on-demand"),
         ("l4", "flex_start", None, "flex-start"),
         ("l4", "reservation", "mine", "reservation"),
     ],
@@ -396,8 +398,31 @@ def test_service_tiers(machine: str, tier: str | None, reservation: str | None, 
     assert (found.provisioning, found.reservation) == (way, reservation if way == "reservation" else None)
 
 
-def test_a_reservation_is_for_accelerators_only() -> None:
-    assert placed(needs(cpu=1), "mine").provisioning == "on-demand"
+@pytest.mark.parametrize(
+    ("asked", "message", "hint"),
+    [
+        (
+            needs(cpu=1),
+            "asks for the reservation 'mine', but for no accelerator",
+            "leave it out, or ask for the accelerator that it is for",
+        ),
+        *(
+            (
+                needs("l4", 1, service_tier=tier),
+                f"asks for the reservation 'mine', but the service tier {tier.upper()} takes none",
+                "leave out one of them",
+            )
+            for tier in ("BATCH", "freebie", "spot", "on-demand", "flex-start")
+        ),
+        (
+            needs("h100", 1),
+            "a3-highgpu-1g cannot be had reservation or on-demand",
+            "allowed: BATCH (flex-start), FREEBIE (spot)",
+        ),
+    ],
+)
+def test_a_reservation_that_would_not_be_used_is_refused(asked: JobRequirements, message: str, hint: str) -> None:
+    assert refused(asked, "mine") == (message, hint)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,10 @@ def test_refusals(asked: JobRequirements, message: str, hint: str) -> None:
 def test_every_gpu_in_every_count(gpu: Gpu) -> None:
     for count in gpu.counts:
         ways = ("on-demand", "spot", "flex-start", "reservation")
-        found = [vertex_machine(needs(gpu.id, count, service_tier=way), reservation="mine") for way in ways]
+        found = [
+            vertex_machine(needs(gpu.id, count, service_tier=way), reservation="mine" if way == "reservation" else None)
+            for way in ways
+        ]
         machines = [machine for machine in found if isinstance(machine, VertexMachine)]
         assert bool(machines) == (gpu.vertex_type is not None)
         assert {(machine.accelerator_type, machine.accelerator_count) for machine in machines} <= {

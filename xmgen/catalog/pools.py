@@ -22,6 +22,9 @@ from xmgen.catalog.placement import MACHINE_LABEL, NODES_LABEL, POOL_LABEL, GpuN
 from xmgen.catalog.selection import available_resources
 
 SHARE_FACTOR = 4
+SLICE_POOLS = 100
+"""Of one kind, unless a single job needs more. A cluster of more than 200 node pools scales slowly (GKE documentation,
+"Configure node auto-provisioning", limitations), and each takes its time to create."""
 _HASH_LENGTH = 6
 _BASE_LENGTH = 26
 """Leaves room for the hash and the number of a slice: 26 + 7 + 6 = 39. GKE refuses pool names of more than 40
@@ -78,10 +81,12 @@ class NodePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPlan:
-    """pools: sorted by name. assigned: for each demand, the names of its pools: one, or all the slices it may use."""
+    """pools: sorted by name, those of slices by number. assigned: for each demand, the names of its pools: one, or all
+    the slices it may use. notes: what the user should know, in sentences."""
 
     pools: tuple[NodePool, ...]
     assigned: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
 
 
 def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
@@ -90,15 +95,21 @@ def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
         if demand.width < 1:
             raise ValueError("a demand has a width of at least 1")
         kinds[demand.placement.kind].append(index)
-    pools: list[NodePool] = []
+    groups: list[list[NodePool]] = []
     assigned: dict[int, tuple[str, ...]] = {}
+    notes: list[str] = []
     for indices in kinds.values():
         for members in _shared(demands, indices):
-            built = _build([demands[index] for index in members])
-            pools += built
+            sharing = [demands[index] for index in members]
+            groups.append(built := _build(sharing))
+            notes += _fewer_slices(sharing, len(built))
             assigned |= {index: tuple(pool.name for pool in built) for index in members}
-    pools.sort(key=lambda pool: pool.name)
-    return PoolPlan(pools=tuple(pools), assigned=tuple(assigned[index] for index in range(len(demands))))
+    groups.sort(key=lambda built: built[0].name)
+    return PoolPlan(
+        pools=tuple(pool for built in groups for pool in built),
+        assigned=tuple(assigned[index] for index in range(len(demands))),
+        notes=tuple(notes),
+    )
 
 
 def _shared(demands: Sequence[Demand], indices: Sequence[int]) -> list[list[int]]:
@@ -157,9 +168,25 @@ def _build(demands: Sequence[Demand]) -> list[NodePool]:
     )
     if not (first.tpu and first.tpu.multi_host):
         return [pool]
-    slices = sum(demand.width * demand.placement.slices for demand in demands)
-    numbered = [f"{base}-{number}" for number in range(1, slices + 1)]
+    most = max(SLICE_POOLS, *(demand.placement.slices for demand in demands))
+    numbered = [f"{base}-{number}" for number in range(1, min(_slices(demands), most) + 1)]
     return [replace(pool, name=name, max_nodes=first.tpu.hosts, labels=_labels(first, name)) for name in numbered]
+
+
+def _slices(demands: Sequence[Demand]) -> int:
+    """How many could be in use at once."""
+    return sum(demand.width * demand.placement.slices for demand in demands)
+
+
+def _fewer_slices(demands: Sequence[Demand], pools: int) -> list[str]:
+    placement, slices = demands[0].placement, _slices(demands)
+    if not (placement.tpu and placement.tpu.multi_host) or slices <= pools:
+        return []
+    what = f"{placement.accelerator} {placement.tpu.topology}"
+    return [
+        f"{slices} slices of {what} could be in use at once. "
+        f"Each is a node pool: there are {pools}, and jobs wait for one."
+    ]
 
 
 def _nodes(demand: Demand, pool: Placement, disk_gb: int) -> int:

@@ -2,7 +2,8 @@
 
 The smallest machine wins whose *available* resources (what a node can allocate, less GKE's own pods) cover the request;
 small means fewer vCPUs, then less memory, then the lower price. No pod runs without requests: a job that names no CPU
-gets one vCPU, one that names no memory 2 GiB for each vCPU (2 GiB in all where there is not so much).
+gets one vCPU, or one for each of its GPUs; one that names no memory 2 GiB for each vCPU (2 GiB in all where there is
+not so much).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def select(
 ) -> Placement | Problem:
     """The placement of one job.
 
-    reservation: name of a Compute Engine reservation for the accelerators (never used for CPU-only jobs).
+    reservation: name of a Compute Engine reservation for the accelerators.
     sidecar:     what containers beside the job's own request in each pod.
     where:       place of the requirements, for the Problem.
     """
@@ -77,9 +78,10 @@ def system_machine(zone: str | None = None) -> MachineType | Problem:
     return placement if isinstance(placement, Problem) else registry.catalog().machines[placement.machine_type]
 
 
-def _requests(requirements: JobRequirements) -> Iterator[Resources]:
-    """What a pod requests: what the job asked for, defaults for CPU and memory; first choice first."""
-    cpu_millis = DEFAULT_CPU_MILLIS if requirements.cpu is None else max(1, math.ceil(requirements.cpu * 1000))
+def _requests(requirements: JobRequirements, gpus: int) -> Iterator[Resources]:
+    """What a pod of so many GPUs requests: what the job asked for, defaults for CPU and memory; first choice first."""
+    default = DEFAULT_CPU_MILLIS * max(1, gpus)
+    cpu_millis = default if requirements.cpu is None else max(1, math.ceil(requirements.cpu * 1000))
     disk_bytes = requirements.disk or 0
     if requirements.ram:
         yield Resources(cpu_millis=cpu_millis, memory_bytes=requirements.ram, disk_bytes=disk_bytes)
@@ -105,7 +107,10 @@ def _select(requirements: JobRequirements, reservation: str | None, sidecar: Res
     asked, replicas = requirements.accelerator, requirements.replicas
     accelerator = ok(registry.accelerator(asked.type)) if asked else None
     if asked is None or accelerator is None:
-        options, reservation = candidates.cpu_options(known, replicas), None
+        if reservation:
+            hint = "leave it out, or ask for the accelerator that it is for"
+            raise Refused(Problem(f"asks for the reservation {reservation!r}, but for no accelerator", hint=hint))
+        options = candidates.cpu_options(known, replicas)
     elif isinstance(accelerator, Gpu):
         options = candidates.gpu_options(known, accelerator, asked, replicas)
     else:
@@ -116,7 +121,7 @@ def _select(requirements: JobRequirements, reservation: str | None, sidecar: Res
     sold = [option for option in options if tiers.provisioning(option.machine, ways)]
     if not sold:
         raise Refused(tiers.refusal([option.machine for option in options], ways))
-    option, disk_gb, requests = _smallest(sold, list(_requests(requirements)), sidecar)
+    option, disk_gb, requests = _smallest(sold, list(_requests(requirements, sold[0].gpus)), sidecar)
     way = tiers.provisioning(option.machine, ways) or ways[0]
     taints = tuple(_taints(option, way))
     policy = option.machine.policy
@@ -183,7 +188,8 @@ def _too_large(options: Sequence[Option], requests: Resources, sidecar: Resource
 
 
 def _amounts(resources: Resources) -> str:
-    text = f"{math.floor(resources.cpu_millis / 10) / 100:g} vCPUs"
+    cpus = f"{math.floor(resources.cpu_millis / 10) / 100:g}"
+    text = f"{cpus} vCPU{'' if cpus == '1' else 's'}"
     for amount, of in ((resources.memory_bytes, "memory"), (resources.disk_bytes, "disk")):
         if amount:
             text += f", {math.floor(amount / GIB * 10) / 10:g} GiB of {of}"

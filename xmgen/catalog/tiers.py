@@ -26,6 +26,7 @@ _TIERS: Mapping[str, tuple[Provisioning, ...]] = {
     "flex-start": ("flex-start",),
     "reservation": ("reservation",),
 }
+_WITH_RESERVATION = ("prod", "reservation")
 _TIER_FOR: Sequence[tuple[Provisioning, str]] = (
     ("on-demand", "PROD (on demand)"),
     ("flex-start", "BATCH (flex-start)"),
@@ -41,6 +42,9 @@ def wanted(service_tier: str | None, reservation: str | None) -> tuple[Provision
         return Problem(f"unknown service tier {service_tier!r}", hint=did_you_mean(key, _TIERS))
     if key == "reservation" and not reservation:
         return Problem("the service tier reservation needs the name of a reservation")
+    if reservation and key not in _WITH_RESERVATION:
+        message = f"asks for the reservation {reservation!r}, but the service tier {key.upper()} takes none"
+        return Problem(message, hint="leave out one of them")
     return ("reservation", *_TIERS[key]) if key == "prod" and reservation else _TIERS[key]
 
 
