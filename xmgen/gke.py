@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import xmgen.catalog as registry
-from xmgen import limits, names
+from xmgen import limits, locations, names
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
@@ -52,15 +52,18 @@ def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None =
     if problems:
         return problems
     found = {key: placement for key, placement in placements.items() if isinstance(placement, Placement)}
-    distinct = {id(placement): placement for placement in found.values()}
+    distinct = {number: placement for number, (_, placement) in _firsts(found).items()}
+    asked = [(f"pool {number}", demand.placement) for number, demand in enumerate(demands, start=1)]
+    asked += [(where[key], placement) for key, placement in _firsts(found).values()]
     widths = _widths(experiment, found)
     demands += [Demand(placement=placement, width=widths[key]) for key, placement in distinct.items()]
-    cluster = _cluster(experiment.cluster, [demand.placement for demand in demands], shared)
+    cluster = _cluster(experiment.cluster, asked, shared)
     if isinstance(cluster, Problem):
         return [cluster]
     offered = shared.cluster.pools if shared and shared.cluster else ()
     lacking = [demand for demand in demands if not _offers(offered, demand.placement)]
-    own = plan_pools(lacking).pools
+    planned = plan_pools(lacking)
+    own = planned.pools
     suffix = "" if cluster.kind == "own" else names.short_hash(experiment.stack)[:6]
     nodes = {key: placement.node_class for key, placement in distinct.items()}
     if suffix:
@@ -71,44 +74,37 @@ def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None =
         cluster=dataclasses.replace(cluster, pools=own),
         places=found,
         nodes={key: nodes[id(placement)] for key, placement in found.items()},
-        notes=tuple(dict.fromkeys(f"{note}." for demand in demands for note in demand.placement.notes)),
+        notes=(
+            *dict.fromkeys(f"{note}." for demand in demands for note in demand.placement.notes),
+            *planned.notes,
+            *(locations.note(cluster.location, asked) if cluster.kind == "own" else ()),
+        ),
     )
 
 
-def _cluster(choice: ClusterChoice | None, placements: Sequence[Placement], shared: Plan | None) -> Cluster | Problem:
+def _firsts(found: Mapping[Key, Placement]) -> dict[int, tuple[Key, Placement]]:
+    """Each placement, by its id, with the first of its jobs."""
+    result: dict[int, tuple[Key, Placement]] = {}
+    for key, placement in found.items():
+        result.setdefault(id(placement), (key, placement))
+    return result
+
+
+def _cluster(choice: ClusterChoice | None, asked: Sequence[locations.Asked], shared: Plan | None) -> Cluster | Problem:
     """Without its pools, and whether all jobs can run where it is."""
-    locations = sorted({placement.zone or placement.region or "" for placement in placements} - {""})
-    if len(locations) > 1:
-        return Problem(
-            f"jobs ask for {', '.join(locations)}, but a stack has one cluster",
-            hint="compile the jobs of each location into a stack of their own",
-        )
-    location = locations[0] if locations else None
     if choice is None or choice.kind == "own":
-        location = location or (choice.location if choice else None)
-        whole = next((each for each in placements if each.tpu and each.tpu.multi_host and not each.zone), None)
-        if whole is not None and location is not None and _is_region(location):
-            return Problem(
-                f"a slice of {whole.accelerator} is in one zone, but {location} is a region",
-                hint=f"ask for a zone, such as {location}-a",
-            )
+        location = locations.of_own(choice.location if choice else None, asked)
+        if isinstance(location, Problem):
+            return location
         system = system_machine(location)
         if isinstance(system, Problem):
             return system
         return Cluster(location=location, system_machine_type=system.name, pools=())
     there = shared.cluster.location if shared and shared.cluster else choice.location
-    if location is not None and there is not None and not (_within(location, there) or _within(there, location)):
-        return Problem(f"jobs ask for {location}, but the cluster {choice.name} is in {there}")
+    there = locations.of_shared(choice.name, there, asked)
+    if isinstance(there, Problem):
+        return there
     return Cluster(kind=choice.kind, name=choice.name, location=there, system_machine_type=None, pools=())
-
-
-def _is_region(location: str) -> bool:
-    """`us-central1`, as opposed to the zone `us-central1-a`."""
-    return location.count("-") == 1
-
-
-def _within(inner: str, outer: str) -> bool:
-    return inner == outer or inner.startswith(f"{outer}-")
 
 
 def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]:
@@ -187,12 +183,12 @@ def _widths(experiment: Experiment, placements: Mapping[tuple[int, str], Placeme
     return result
 
 
-def pool_arguments(pool: NodePool) -> dict[str, object]:
-    """What the program says of a pool."""
+def pool_arguments(pool: NodePool, location: str | None = None) -> dict[str, object]:
+    """What the program says of a pool. location: of the cluster, as far as it is known: its pools are there anyway."""
     return {
         "name": pool.name,
         "variable": names.identifier(pool.name),
-        "zones": list(pool.zones),
+        "zones": [] if pool.zones == (location,) else list(pool.zones),
         "autoscaling": autoscaling(pool),
         "placement_policy": placement_policy(pool),
         "workload_policy": workload_policy(pool),

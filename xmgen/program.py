@@ -31,7 +31,7 @@ def _local_files(plan: Plan) -> dict[str, str]:
         "__main__.py": python(
             "stack/__main__.py.j2",
             header=header(plan.experiment),
-            docstring=f"{title}: {summary.overview(plan)}",
+            docstring=summary.docstring(plan),
             title=title,
         ),
         "executables.py": python(

@@ -33,7 +33,7 @@ def files(plan: Plan) -> dict[str, str]:
         "__main__.py": python(
             "stack/kubernetes_main.py.j2",
             header=header(plan.experiment),
-            docstring=f"{title}: {summary.overview(plan)}",
+            docstring=summary.docstring(plan),
             title=title,
             own=cluster.kind == "own",
             jobs=bool(plan.units),
@@ -72,7 +72,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
         nodes_account=names.service_account(name, "nodes"),
         node_roles=tuple(role.removeprefix("roles/") for role in NODE_ROLES),
         system_machine_type=cluster.system_machine_type,
-        pools=[gke.pool_arguments(pool) for pool in cluster.pools],
+        pools=[gke.pool_arguments(pool, cluster.location) for pool in cluster.pools],
         # A slice of several hosts lies in one zone, which only the pool of a zone's jobs says itself.
         whole_slices=any(pool.tpu and pool.tpu.multi_host and not pool.zones for pool in cluster.pools),
         depends_on_roles=cluster.kind == "existing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 
+from xmgen import names
 from xmgen.executors import registry
 from xmgen.executors.kubernetes import image_reference
 from xmgen.experiment import Reference
@@ -15,6 +16,9 @@ from xmgen.plan import Plan, PlannedImage, header
 def images_module(plan: Plan, settings: str) -> str:
     """`images.py`. settings: the stack's module that has the project and the region."""
     targets = {image.name: registry.target(image) for image in plan.images}
+    distinct = dict.fromkeys(_folder(image) for image in plan.images)
+    wanted = (_folder_name(directory, plan.experiment.stack) for directory, _, _ in distinct)
+    folders = dict(zip(distinct, names.unique(wanted), strict=True))
     shared = {target.shared.name: target.shared for target in targets.values() if target.shared is not None}
     return python(
         "stack/images.py.j2",
@@ -23,18 +27,29 @@ def images_module(plan: Plan, settings: str) -> str:
         name=plan.experiment.stack,
         own_repository=any(image.push_tag is None for image in plan.images),
         shared_repositories=[shared[name] for name in sorted(shared)],
-        images=[_image(image, targets[image.name]) for image in plan.images],
+        folders=[
+            {"name": name, "directory": directory, "digest": digest, "exclude": list(exclude)}
+            for (directory, digest, exclude), name in folders.items()
+        ],
+        images=[_image(image, targets[image.name], folders[_folder(image)]) for image in plan.images],
     )
 
 
-def _image(image: PlannedImage, target: registry.Target) -> dict[str, object]:
+def _folder(image: PlannedImage) -> tuple[str, str, tuple[str, ...]]:
+    """The code that an image is built from, which several may be."""
+    return image.directory, image.digest, image.exclude
+
+
+def _folder_name(directory: str, stack: str) -> str:
+    return stack if directory == "." else names.slug(directory) or names.short_hash(directory)
+
+
+def _image(image: PlannedImage, target: registry.Target, folder: str) -> dict[str, object]:
     return {
         "name": image.name,
+        "folder": folder,
         "reference": image_reference(image.name, image.tag),
         "tags": target.tags,
-        "directory": image.directory,
-        "digest": image.digest,
-        "exclude": list(image.exclude),
         "platforms": [f"LINUX_{architecture.upper()}" for architecture in image.architectures],
         # Pulumi runs the program in the folder that `main` of Pulumi.yaml names.
         "context": posixpath.relpath(image.context, "stacks"),

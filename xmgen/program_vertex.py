@@ -23,9 +23,7 @@ def files(plan: Plan) -> dict[str, str]:
     assert plan.vertex is not None  # noqa: S101 — the caller asks for Vertex AI's files of stacks there
     head, name, title = header(experiment), experiment.stack, experiment.title
     result = {
-        "__main__.py": python(
-            "stack/vertex_main.py.j2", header=head, docstring=f"{title}: {summary.overview(plan)}", title=title
-        ),
+        "__main__.py": python("stack/vertex_main.py.j2", header=head, docstring=summary.docstring(plan), title=title),
         "project.py": python(
             "stack/vertex_project.py.j2",
             header=head,

@@ -22,6 +22,7 @@ from xmgen.experiment import (
     PythonContainer,
 )
 from xmgen.plan import Plan, header
+from xmgen.templating import one_line
 from xmgen.templating import render as render_template
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def overview(plan: Plan) -> str:
     return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
 
 
+def heading(plan: Plan) -> str:
+    """The experiment's title; of one without any, which would leave a line empty, the stack's name."""
+    return one_line(plan.experiment.title) or plan.experiment.stack
+
+
+def docstring(plan: Plan) -> str:
+    """`A sweep: 8 work units on GKE`, of the program."""
+    return f"{heading(plan)}: {overview(plan)}"
+
+
 def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Setting] = ()) -> str:
     """beside: what the stack creates beside the resources that are counted. read: the configuration of its program."""
     experiment = plan.experiment
@@ -72,7 +83,7 @@ def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Settin
     return render_template(
         "stack/SUMMARY.md.j2",
         header=header(experiment),
-        title=experiment.title,
+        title=heading(plan),
         overview=f"{overview(plan)[0].upper()}{overview(plan)[1:]}.",
         resources=_resources(plan),
         beside=beside,

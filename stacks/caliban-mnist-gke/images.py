@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "train": Code(
-        "train",
+    "examples-caliban-mnist": Code(
+        "examples-caliban-mnist",
         directory="examples/caliban-mnist",
         digest="sha256:6252b92d4506a3afdaa3b121b3bc5b50d40a7aec43065dc5e6b6b041d7a86bf4",
         exclude=[".calibanconfig.json", "experiment.json"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["train"]),
+        opts=ResourceOptions(depends_on=code["examples-caliban-mnist"]),
     ).ref,
 }

@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "gke-group": Code(
-        "gke-group",
+    "examples-gke-group": Code(
+        "examples-gke-group",
         directory="examples/gke-group",
         digest="sha256:3cf463d9d39ce2bbdc0281bd3b1a62dcaae1036ddca8b9966092f0c56880e330",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["gke-group"]),
+        opts=ResourceOptions(depends_on=code["examples-gke-group"]),
     ).ref,
 }

@@ -25,7 +25,15 @@ labels = {"experiment": "primes-on-a-shared-cluster", "stack": "gke-shared", "ow
 # APIs stay enabled after `destroy`: other parts of the project may have come to use them.
 services = [
     gcp.projects.Service(service, service=f"{service}.googleapis.com", disable_on_destroy=False)
-    for service in ("artifactregistry", "cloudresourcemanager", "compute", "container", "iam", "storage")
+    for service in (
+        "artifactregistry",
+        "cloudresourcemanager",
+        "compute",
+        "container",
+        "iam",
+        "iamcredentials",
+        "storage",
+    )
 ]
 
 # One pool for each kind of machine that the jobs need. They start empty, and are empty again when the jobs are done.

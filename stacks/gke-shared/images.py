@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "gke-shared": Code(
-        "gke-shared",
+    "examples-gke-shared": Code(
+        "examples-gke-shared",
         directory="examples/gke-shared",
         digest="sha256:4f5ec55ed70a748116eba52f62a98e27aee6f5c549aeeaae8bda3dbca2d41686",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["gke-shared"]),
+        opts=ResourceOptions(depends_on=code["examples-gke-shared"]),
     ).ref,
 }

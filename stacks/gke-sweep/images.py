@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "gke-sweep": Code(
-        "gke-sweep",
+    "examples-gke-sweep": Code(
+        "examples-gke-sweep",
         directory="examples/gke-sweep",
         digest="sha256:88851b8e3fa4e3849b3593f1b006b9b21d66cd50d722e6b224d59fc4f62bc9e7",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["gke-sweep"]),
+        opts=ResourceOptions(depends_on=code["examples-gke-sweep"]),
     ).ref,
 }

@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "gke-tpu": Code(
-        "gke-tpu",
+    "examples-gke-tpu": Code(
+        "examples-gke-tpu",
         directory="examples/gke-tpu",
         digest="sha256:67000ef897e680642067aff536361749d40bd07d6bb92ebe5e1674237eddbfb6",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["gke-tpu"]),
+        opts=ResourceOptions(depends_on=code["examples-gke-tpu"]),
     ).ref,
 }

@@ -17,7 +17,15 @@ labels = {"experiment": "sine-on-a-t4", "stack": "gke-train", "owner": config.re
 # APIs stay enabled after `destroy`: other parts of the project may have come to use them.
 services = [
     gcp.projects.Service(service, service=f"{service}.googleapis.com", disable_on_destroy=False)
-    for service in ("artifactregistry", "cloudresourcemanager", "compute", "container", "iam", "storage")
+    for service in (
+        "artifactregistry",
+        "cloudresourcemanager",
+        "compute",
+        "container",
+        "iam",
+        "iamcredentials",
+        "storage",
+    )
 ]
 
 # An existing subnetwork, also of a Shared VPC, takes the place of one of the stack's own.

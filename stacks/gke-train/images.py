@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "gke-train": Code(
-        "gke-train",
+    "examples-gke-train": Code(
+        "examples-gke-train",
         directory="examples/gke-train",
         digest="sha256:decc6bf5f4b081d1c16ad4252d3278513a531dfed73b2eac49f7b18263f67fec",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["gke-train"]),
+        opts=ResourceOptions(depends_on=code["examples-gke-train"]),
     ).ref,
 }

@@ -23,8 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "vertex-group": Code(
-        "vertex-group",
+    "examples-vertex-group": Code(
+        "examples-vertex-group",
         directory="examples/vertex-group",
         digest="sha256:a721d7d65fb4bca3f372889602ec8545aef51ab9505d2be802d3682e5b42bfcb",
         exclude=["launcher.py"],
@@ -43,6 +43,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["vertex-group"]),
+        opts=ResourceOptions(depends_on=code["examples-vertex-group"]),
     ).ref,
 }

@@ -23,14 +23,8 @@ repository = gcp.artifactregistry.Repository(
 registry = pulumi.Output.concat(region, "-docker.pkg.dev/", project, "/", repository.repository_id)
 
 code = {
-    "vertex": Code(
-        "vertex",
-        directory="examples/vertex",
-        digest="sha256:c1aa61ca6e020b29c8f8e46c3af5d8866835e27a992d7cb569faed7e924daae3",
-        exclude=["launcher.py"],
-    ),
-    "vertex-2": Code(
-        "vertex-2",
+    "examples-vertex": Code(
+        "examples-vertex",
         directory="examples/vertex",
         digest="sha256:c1aa61ca6e020b29c8f8e46c3af5d8866835e27a992d7cb569faed7e924daae3",
         exclude=["launcher.py"],
@@ -49,7 +43,7 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["vertex"]),
+        opts=ResourceOptions(depends_on=code["examples-vertex"]),
     ).ref,
     "<xmgen:image:vertex-2:37b24dc0cc64c83e>": docker_build.Image(
         "vertex-2",
@@ -61,6 +55,6 @@ images = {
         platforms=[docker_build.Platform.LINUX_AMD64],
         push=True,
         build_on_preview=False,
-        opts=ResourceOptions(depends_on=code["vertex-2"]),
+        opts=ResourceOptions(depends_on=code["examples-vertex"]),
     ).ref,
 }

@@ -114,7 +114,7 @@ def test_an_up_touches_what_was_edited(in_scratch: Rehearsal, scratch: Project) 
     assert jobs(recoded) == jobs(shorter)
     assert stack.up(recoded) == {
         "replace": set(jobs(recoded)[:-1]),
-        "update": {("docker-build:index:Image", "trainer"), ("xmgen:index:Code", "trainer")},
+        "update": {("docker-build:index:Image", "trainer"), ("xmgen:index:Code", "code-trainer")},
     }
 
     report = in_scratch.run(recoded)

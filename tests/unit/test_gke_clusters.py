@@ -199,6 +199,74 @@ def test_a_cluster_with_slices_is_in_one_zone() -> None:
         planner.plan(cluster_only(pool, location="europe-west4"))
 
 
+@pytest.mark.parametrize(
+    ("of_jobs", "cluster", "zones"),
+    [
+        ((None, None), None, [()]),
+        ((None, "europe-west4-b"), "europe-west4-b", [(), ()]),
+        (("europe-west4-b", "europe-west4-b"), "europe-west4-b", [()]),
+        (("europe-west4", None), "europe-west4", [(), ()]),
+        (("europe-west4", "europe-west4-b"), "europe-west4", [(), ("europe-west4-b",)]),
+        (("europe-west4-a", "europe-west4-b"), "europe-west4", [("europe-west4-a",), ("europe-west4-b",)]),
+    ],
+)
+def test_a_cluster_is_where_all_of_its_jobs_can_run(
+    of_jobs: tuple[str | None, ...], cluster: str | None, zones: list[tuple[str, ...]]
+) -> None:
+    made = experiment(*(job(f"--l={place}", executor=kubernetes(T4, location=place)) for place in of_jobs))
+    plan = planner.plan(made)
+    assert plan.cluster is not None
+    assert plan.cluster.location == cluster
+    found = [tuple(gke.pool_arguments(pool, cluster)["zones"]) for pool in plan.cluster.pools]  # type: ignore[arg-type]
+    assert sorted(found) == zones
+
+
+def test_jobs_of_several_zones_cost_a_system_node_in_each() -> None:
+    one, two = (job(executor=kubernetes(T4, location=f"europe-west4-{zone}")) for zone in "ab")
+    assert planner.plan(experiment(one, two)).notes == (
+        "Jobs ask for europe-west4-a and europe-west4-b, so the cluster is regional: "
+        "its system pool has a node in each zone.",
+    )
+    assert planner.plan(experiment(one)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "pool", "message"),
+    [
+        ("europe-west4", "europe-west4-b", None),
+        ("europe-west4-b", "europe-west4", None),
+        (
+            "europe-west4-a",
+            "europe-west4-b",
+            "pool 1: jobs ask for europe-west4-b, but the cluster is in europe-west4-a",
+        ),
+        ("us-central1-a", "europe-west4-b", "pool 1: jobs ask for europe-west4-b, but the cluster is in us-central1-a"),
+    ],
+)
+def test_a_shared_cluster_is_where_its_file_says(cluster: str, pool: str, message: str | None) -> None:
+    made = cluster_only(PoolRequest(requirements=JobRequirements(accelerator=T4, location=pool)), location=cluster)
+    if message is None:
+        found = planner.plan(made).cluster
+        assert found is not None
+        assert found.location == cluster
+    else:
+        with pytest.raises(InputError, match=message):
+            planner.plan(made)
+
+
+def test_jobs_of_several_regions_are_refused_where_the_second_asks() -> None:
+    first, second = (
+        job(name=name, executor=kubernetes(T4, location=place))
+        for name, place in (("a", "europe-west4"), ("b", "us-central1-a"))
+    )
+    with pytest.raises(InputError) as caught:
+        planner.plan(experiment(first, second))
+    assert str(caught.value) == (
+        "work unit 2, job b: jobs ask for europe-west4, us-central1-a, but a stack has one cluster\n"
+        "  compile the jobs of each region into a stack of their own"
+    )
+
+
 # Whose cluster it is
 
 

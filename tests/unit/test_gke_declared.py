@@ -22,7 +22,7 @@ def test_no_text_becomes_code_or_another_text(played: dict[str, Program]) -> Non
         [container] = found.inputs["spec"]["template"]["spec"]["containers"]
         assert [arg.replace("$$", "$") for arg in container["args"]] == [text, *NASTY]
         assert container["env"][1] == {"name": "A", "value": text.replace("$", "$$")}
-    code = nasty.get("xmgen:index:Code", "trainer")
+    code = nasty.get("xmgen:index:Code", "code-x")
     assert (code.inputs["directory"], code.inputs["exclude"]) == ("code/{{ x }}'\"", ["a'b\"\\"])
 
 
