@@ -146,6 +146,11 @@ def test_an_up_that_waits_for_a_training_that_fails(told: Rehearsal, scratch: Pr
     }
 
     told.director.tell([])
+    shown = xmgen(told, "preview", "awaited").stdout
+    assert [line.split(maxsplit=3) for line in shown.splitlines() if " kubernetes:batch/v1:Job " in line] == [
+        ["replace", "kubernetes:batch/v1:Job", first, "failed before"],
+        ["create", "kubernetes:batch/v1:Job", second],
+    ]
     xmgen(told, "up", "awaited", "--yes")
     assert told.observer.wait(lambda: ends(told, plan) == ["finished", "finished"], SECONDS)
     xmgen(told, "destroy", "awaited", "--yes")

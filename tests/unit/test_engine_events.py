@@ -182,7 +182,7 @@ def test_a_preview_has_steps_and_runs_nothing() -> None:
     assert changes == []
     assert progress.steps == [
         Step("replace", "xmgen:local:Run", "a", ("jobs",)),
-        Step("update", "xmgen:local:Run", "b", ("jobs",), failed=True),
+        Step("update", "xmgen:local:Run", "b", ("jobs",), "failed before"),
     ]
     assert progress.units["a"].status == "waiting"
 

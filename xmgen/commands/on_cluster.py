@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xmgen import resource_types
@@ -68,30 +69,53 @@ class Room:
         return ""
 
 
-def prepare(work: Session, plan: Plan) -> Preparation:
-    """Before an `up`: for Pulumi a Job that failed is as good as one that runs. Those that failed are deleted, so that
-    it can create them again.
-
-    Raises OperationError as `jobs.delete`.
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Jobs that an `up` runs again, though for Pulumi they are as good as those that run. jobs: URN -> the name of one
+    that failed, empty for one that vanished. unknown: why they cannot be known, in a sentence.
     """
+
+    jobs: Mapping[str, str]
+    cluster: Connection | None
+    unknown: str = ""
+
+    def arguments(self) -> list[str]:
+        """For Pulumi."""
+        return [argument for urn in self.jobs for argument in ("--replace", urn)]
+
+    def reasons(self) -> dict[str, str]:
+        """Of each of these resources, by its URN."""
+        return {urn: "failed before" if name else "vanished from the cluster" for urn, name in self.jobs.items()}
+
+
+def again(work: Session, plan: Plan) -> Again:
+    """What an `up` runs again."""
     export = work.export()
     try:
         cluster = _connect(work, plan, export)
-        again = {} if cluster is None else jobs.to_run_again(plan, export, cluster)
+        return Again({} if cluster is None else jobs.to_run_again(plan, export, cluster), cluster)
     except OperationError as error:
         # This very `up` may be the one that brings the cluster back.
-        return Preparation([f"Which jobs have failed cannot be known. {error}"], [], Room(plan, None))
-    for name in again.values():
-        if name and cluster is not None:
-            jobs.delete(cluster, plan, name)
-    said: list[str] = []
+        return Again({}, None, f"Which jobs have failed cannot be known. {error}")
+
+
+def prepare(work: Session, plan: Plan) -> Preparation:
+    """Before an `up`: the Jobs that failed are deleted, so that Pulumi can create them again.
+
+    Raises OperationError as `jobs.delete`.
+    """
+    found = again(work, plan)
+    for name in found.jobs.values():
+        if name and found.cluster is not None:
+            jobs.delete(found.cluster, plan, name)
+    said = [found.unknown] if found.unknown else []
     for count, what in (
-        (sum(bool(name) for name in again.values()), "failed"),
-        (sum(not name for name in again.values()), "vanished from the cluster"),
+        (sum(bool(name) for name in found.jobs.values()), "failed"),
+        (sum(not name for name in found.jobs.values()), "vanished from the cluster"),
     ):
         if count:
             said.append(f"{count} Job{'' if count == 1 else 's'} {what} and will run again.")
-    return Preparation(said, [argument for urn in again for argument in ("--replace", urn)], Room(plan, cluster))
+    return Preparation(said, found.arguments(), Room(plan, found.cluster))
 
 
 def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:

@@ -97,6 +97,12 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     work = _begun(project, plan, options)
     _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
+    if plan.cluster is not None:
+        again = on_cluster.again(work, plan)
+        arguments += again.arguments()
+        progress.reasons = again.reasons()
+        if again.unknown:
+            _say(options, again.unknown)
     outcome = _operate(work, arguments, progress, options)
     if options.json:
         output.print_json_line(
@@ -107,7 +113,13 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
                 "result": outcome,
                 "changes": progress.changes,
                 "steps": [
-                    {"operation": step.operation, "type": step.type, "name": step.name, "changed": list(step.changed)}
+                    {
+                        "operation": step.operation,
+                        "type": step.type,
+                        "name": step.name,
+                        "changed": list(step.changed),
+                        "reason": step.reason,
+                    }
                     for step in progress.steps
                 ],
             }
@@ -258,10 +270,7 @@ def _print_steps(progress: Progress) -> None:
     if rows:
         output.print_table(
             ("operation", "type", "name", "because of"),
-            (
-                (step.operation, step.type, step.name, "failed before" if step.failed else ", ".join(step.changed))
-                for step in rows
-            ),
+            ((step.operation, step.type, step.name, step.reason or ", ".join(step.changed)) for step in rows),
         )
         output.say("")
     counts = ", ".join(f"{count} to {name}" for name, count in progress.changes.items() if name != "same")

@@ -61,15 +61,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a preview would do to a resource. changed: the properties that are the reason.
-    failed: whether it failed the last time, which is reason enough.
+    """What a preview would do to a resource. changed: the properties that are the reason. reason: any other, such as
+    that it failed the last time; empty where there is none.
     """
 
     operation: str
     type: str
     name: str
     changed: tuple[str, ...]
-    failed: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ class Progress:
     units: every work unit of the experiment, by logical name, in its order. steps: those of a preview.
     jobs: the Jobs on a cluster, by logical name -> their unit. job_statuses: how those stand.
     changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
+    reasons: URN -> why an operation begins anew with a resource that has not changed.
     deleted: resources that were deleted, but for Pulumi's own: each that a user hears of.
     failed_creates: URN -> the state that a create which failed would have led to. errors: URN -> what was said of it.
     """
@@ -110,6 +111,7 @@ class Progress:
     steps: list[Step] = field(default_factory=list[Step])
     changes: dict[str, int] = field(default_factory=dict[str, int])
     result: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])
     deleted: int = 0
     failed_creates: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     errors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -140,8 +142,9 @@ class Progress:
             if kind == "resourcePreEvent":
                 changed = tuple(sorted(metadata.get("keys") or metadata.get("diffs") or ()))
                 before: dict[str, Any] = metadata.get("old") or {}
-                failed = operation == "update" and bool(before.get("initErrors"))
-                self.steps.append(Step(operation, str(metadata["type"]), name, changed, failed))
+                failed = "failed before" if operation == "update" and before.get("initErrors") else ""
+                reason = self.reasons.get(str(metadata["urn"]), failed)
+                self.steps.append(Step(operation, str(metadata["type"]), name, changed, reason))
             return None
         if kind == "resOutputsEvent" and operation == "delete" and not str(metadata["type"]).startswith("pulumi:"):
             self.deleted += 1
