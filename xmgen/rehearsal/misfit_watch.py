@@ -1,16 +1,28 @@
-"""Ends an `up` that would wait for ever for pods which find no node."""
+"""When there is nothing more to wait for: an `up` whose pods find no node is ended, and pods are looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xmgen.engine import watches
 from xmgen.engine.events import Change, Resource
-from xmgen.rehearsal.observer import Observer
+from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.resource_types import JOB
 
 STUCK_SECONDS = 8.0
 """How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
+
+
+def settled(pods: Sequence[Pod], still: float, unfinished: Callable[[], bool]) -> bool:
+    """Whether every pod has ended, or has found no node for so long that it never will.
+
+    still: for how many seconds nothing has changed. unfinished: whether some Job has yet to end; its controller may let
+    some time pass before it makes a pod again.
+    """
+    open_pods = [pod for pod in pods if not pod.gone and pod.phase not in ("Succeeded", "Failed")]
+    if not open_pods:
+        return not unfinished()
+    return still > STUCK_SECONDS and all(pod.node or pod.reasons for pod in open_pods)
 
 
 class MisfitWatch(watches.Watch):

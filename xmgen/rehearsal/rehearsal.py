@@ -42,7 +42,7 @@ from xmgen.rehearsal.cloud.store import Store
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.credentials import ADMIN
 from xmgen.rehearsal.director import Director
-from xmgen.rehearsal.misfit_watch import STUCK_SECONDS, MisfitWatch
+from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
 from xmgen.resource_types import IMAGE
@@ -296,12 +296,8 @@ class Rehearsal:
         self.observer.look()
 
         def done() -> bool:
-            pods = [pod for pod in self.observer.pods(namespaces) if not pod.gone]
-            open_pods = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
-            if self.observer.still() > STUCK_SECONDS:
-                # Without any, the controller lets some time pass before it tries again.
-                return bool(open_pods) and all(pod.node or pod.reasons for pod in open_pods)
-            return not open_pods and not self._unfinished(namespaces)
+            pods, still = self.observer.pods(namespaces), self.observer.still()
+            return settled(pods, still, lambda: self._unfinished(namespaces))
 
         self.observer.wait(done, SETTLE_SECONDS)
 
