@@ -53,6 +53,11 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 def run(folder: Path) -> Program:
     """What the program of a stack's folder declares. Its modules are loaded afresh and forgotten again."""
     program = Program()
+
+    def execute() -> None:
+        # Pulumi would wait for what it gives back, and that is the module with all that it names.
+        runpy.run_path(str(folder / "__main__.py"), run_name="__main__")
+
     # Pulumi uses the thread's event loop, which other tests may have closed and which newer Pythons do not make.
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -60,7 +65,7 @@ def run(folder: Path) -> Program:
     before = sys.path[:]
     sys.path.insert(0, str(folder))
     try:
-        pulumi.runtime.test(lambda: runpy.run_path(str(folder / "__main__.py"), run_name="__main__"))()
+        pulumi.runtime.test(execute)()
     finally:
         asyncio.set_event_loop(None)
         loop.close()
