@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from xmgen.engine.processes import is_pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
 
@@ -135,7 +135,7 @@ def clear_dead_locks(backend: Backend, project: Project, stack: str) -> list[dat
                     hint=f"if it no longer runs there, `pulumi cancel --stack {stack}` removes the lock",
                 )
             )
-        elif _is_pulumi(pid):
+        elif is_pulumi(pid):
             problems.append(
                 Problem(
                     f"process {pid} is working on the stack",
@@ -178,7 +178,7 @@ def is_locked(backend: Backend, project: Project, stack: str) -> bool | None:
     if backend.folder is None:
         return None
     locks = _locks(backend, project, stack)
-    return any(host != socket.gethostname() or _is_pulumi(pid) for _, host, pid, _ in locks)
+    return any(host != socket.gethostname() or is_pulumi(pid) for _, host, pid, _ in locks)
 
 
 def _logged_in(environment: Mapping[str, str]) -> str | None:
@@ -204,18 +204,3 @@ def _locks(backend: Backend, project: Project, stack: str) -> list[tuple[Path, s
             since = datetime.fromtimestamp(file.stat().st_mtime, UTC)
             locks.append((file, str(content["hostname"]), int(content["pid"]), since))
     return locks
-
-
-def _is_pulumi(pid: int) -> bool:
-    """Whether the process lives and is Pulumi: the number of a dead one may have been given to another program."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "pulumi"
-    except OSError:
-        # Not Linux: it lives, and that is all we can know.
-        return not Path("/proc/self").exists()

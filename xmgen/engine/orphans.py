@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from xmgen.engine.processes import runs
 from xmgen.errors import OperationError, Problem
 
 _PLUGIN = re.compile(r"pulumi-(resource|language)-|xmgen\.(provider|rehearsal\.standin)")
@@ -102,19 +103,6 @@ def _wait(pids: list[int], seconds: float) -> list[int]:
     """Those that still run after so many seconds."""
     deadline = time.monotonic() + seconds
     while pids and time.monotonic() < deadline:
-        pids = [pid for pid in pids if _runs(pid)]
+        pids = [pid for pid in pids if runs(pid)]
         time.sleep(0.05)
     return pids
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    # One that has ended and that nobody has asked about yet still has its number.
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    return True

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
 
+from xmgen.printed import shortened, shown
 from xmgen.provider import faults
 from xmgen.provider.wire import masked
 
@@ -17,8 +18,6 @@ _FLUSH_SECONDS = 0.2
 _MOST_PER_FLUSH = 16_384
 _LONGEST_LINE = 8_192
 _LINES_KEPT = 20
-_CHARACTERS_KEPT = 1_000
-"""Of a line that is kept: it goes into Pulumi's state and onto a terminal, and the log has it whole."""
 
 
 class JobOutput:
@@ -54,18 +53,17 @@ class JobOutput:
     def last_lines(self) -> list[str]:
         # Cut last: half a secret is not found any more.
         whole = (masked(line, self._hidden) for line in self._last)
-        return [line if len(line) <= _CHARACTERS_KEPT else f"{line[:_CHARACTERS_KEPT]}…" for line in whole]
+        return [shortened(line) for line in whole]
 
     def _add(self, text: str, *, last: bool = False) -> None:
         *lines, self._unfinished = (self._unfinished + text).split("\n")
         if len(self._unfinished) > _LONGEST_LINE or (last and self._unfinished):
             lines.append(self._unfinished)
             self._unfinished = ""
-        # A progress bar draws over itself; what it showed last is enough. NUL would end the text in a terminal.
-        shown = [line.rstrip("\r").rpartition("\r")[2].replace("\0", "\N{REPLACEMENT CHARACTER}") for line in lines]
-        self._last.extend(shown)
+        seen = [shown(line) for line in lines]
+        self._last.extend(seen)
         if self._tell:
-            self._pending.extend(shown)
+            self._pending.extend(seen)
 
     async def _keep_flushing(self) -> None:
         while True:
@@ -82,7 +80,7 @@ class JobOutput:
         while kept < len(lines) and size < _MOST_PER_FLUSH:
             size += len(lines[kept])
             kept += 1
-        shown = [f"{self._prefix}{line}" for line in lines[:kept]]
+        told = [f"{self._prefix}{line}" for line in lines[:kept]]
         if kept < len(lines):
-            shown.append(f"{self._prefix}[{len(lines) - kept} more lines in {self._log.name}]")
-        await self._tell(masked("\n".join(shown), self._hidden))
+            told.append(f"{self._prefix}[{len(lines) - kept} more lines in {self._log.name}]")
+        await self._tell(masked("\n".join(told), self._hidden))
