@@ -293,6 +293,9 @@ class Job:
     cloud_sql: str | None = None
 
 
+Role = Literal["work_unit", "auxiliary"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkUnit:
     """Jobs that run together: a Job, or a JobGroup flattened depth-first.
@@ -304,7 +307,7 @@ class WorkUnit:
 
     id: int
     jobs: tuple[Job, ...]
-    role: Literal["work_unit", "auxiliary"] = "work_unit"
+    role: Role = "work_unit"
     depends_on: tuple[int, ...] = ()
     label: str = ""
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from xmgen.experiment import Arg, ShellSafeArg, WorkUnit
+from xmgen.experiment import Arg, Role, ShellSafeArg, WorkUnit
 
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _RESOURCE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -174,11 +174,12 @@ def experiment_id(stack: str) -> int:
 
 def full_job_name(experiment: int, unit: WorkUnit, job: str) -> str:
     """XManager's name of a job, which its args and env may contain."""
-    return f"{unit_prefix(experiment, unit)}_{job}"
+    return f"{unit_prefix(experiment, unit.role, unit.id)}_{job}"
 
 
-def unit_prefix(experiment: int, unit: WorkUnit) -> str:
-    return f"{experiment}_auxiliary" if unit.role == "auxiliary" else f"{experiment}_{unit.id}"
+def unit_prefix(experiment: int, role: Role, number: int) -> str:
+    """What the names of a unit's jobs begin with; XManager's name of the unit. number: its id."""
+    return f"{experiment}_auxiliary" if role == "auxiliary" else f"{experiment}_{number}"
 
 
 def gcp_label(text: str) -> str:

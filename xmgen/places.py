@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
 
 from xmgen.errors import Problem
-from xmgen.experiment import Experiment, WorkUnit
+from xmgen.experiment import Experiment, Role, WorkUnit
 
 
 def place(unit: WorkUnit, job: str = "") -> str:
@@ -16,7 +15,7 @@ def place(unit: WorkUnit, job: str = "") -> str:
     return of_job(where, job) if job else where
 
 
-def of_unit(role: Literal["work_unit", "auxiliary"], number: int) -> str:
+def of_unit(role: Role, number: int) -> str:
     return "auxiliary unit" if role == "auxiliary" else f"work unit {number}"
 
 

@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from xmgen import names, places
 from xmgen.errors import Problem
-from xmgen.experiment import Arg, Reference
+from xmgen.experiment import Arg, Reference, Role
 
 if TYPE_CHECKING:
     from xmgen.xm.job_blocks import Executable, Executor, Packageable
@@ -51,7 +51,7 @@ class RecordedUnit:
     """
 
     id: int
-    role: Literal["work_unit", "auxiliary"]
+    role: Role
     name: str
     identity: str = ""
     origin: str = ""

@@ -146,7 +146,7 @@ def _job(
     executor = job.executor
     return JobRecord(
         unit=UNITS[unit.role],
-        unit_name=comparable(names.unit_prefix(xid, unit)),
+        unit_name=comparable(names.unit_prefix(xid, unit.role, unit.id)),
         executor=EXECUTORS[executor.kind],
         full_name=comparable(names.full_job_name(xid, unit, job.name)),
         name=job.name,

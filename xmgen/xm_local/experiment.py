@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from absl import logging
 
 from xmgen import names, recording, xm
-from xmgen.experiment import Reference
+from xmgen.experiment import Reference, Role
 from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
 from xmgen.xm.async_packager import AsyncPackager
@@ -153,16 +153,19 @@ class LocalExperiment(xm.Experiment):
     ) -> xm.ExperimentUnit:
         if isinstance(role, xm.WorkUnitRole):
             number = len(self._work_units) + 1
-            recorded = RecordedUnit(number, "work_unit", f"{self.experiment_id}_{number}", identity, here())
+            recorded = self._recorded_unit("work_unit", number, identity)
             unit = LocalWorkUnit(self, self._create_task, args, role, recorded)
             self._work_units[number] = unit
         elif isinstance(role, xm.AuxiliaryUnitRole):
-            recorded = RecordedUnit(0, "auxiliary", f"{self.experiment_id}_auxiliary", identity, here())
+            recorded = self._recorded_unit("auxiliary", 0, identity)
             unit = LocalAuxiliaryUnit(self, self._create_task, args, role, recorded)
         else:
             raise unsupported(f"{role!r} is no role", hint="xm.WorkUnitRole() or xm.AuxiliaryUnitRole(…)")
         self._recorded.units.append(recorded)
         return unit
+
+    def _recorded_unit(self, role: Role, number: int, identity: str) -> RecordedUnit:
+        return RecordedUnit(number, role, names.unit_prefix(self.experiment_id, role, number), identity, here())
 
 
 def create_experiment(experiment_title: str) -> LocalExperiment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
@@ -133,17 +133,17 @@ def _units(
         for trial in expand(blocks(unit.sweep)):
             if unit.role == "work_unit":
                 number += 1
-            made = ir.WorkUnit(
-                id=number if unit.role == "work_unit" else 0,
-                jobs=(),
+            id = number if unit.role == "work_unit" else 0
+            prefix = names.unit_prefix(experiment_id, unit.role, id)
+            target = "" if isinstance(unit, model.SingleJob) else None
+            yield ir.WorkUnit(
+                id=id,
+                jobs=tuple(template.job(trial, target, prefix) for template in templates),
                 role=unit.role,
                 depends_on=depends_on,
                 label=unit.label,
             )
-            prefix = names.unit_prefix(experiment_id, made)
-            target = "" if isinstance(unit, model.SingleJob) else None
-            yield replace(made, jobs=tuple(template.job(trial, target, prefix) for template in templates))
-            origins.update({f"{places.place(made)}{rest}": site for rest, site in sites.items()})
+            origins.update({f"{places.of_unit(unit.role, id)}{rest}": site for rest, site in sites.items()})
             position += 1
         positions[name] = tuple(range(first, position))
 

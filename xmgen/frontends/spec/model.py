@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from xmgen.errors import did_you_mean
+from xmgen.experiment import Role
 from xmgen.frontends.spec.base import Model, Name, OneOf, Text, error, exactly_one_of
 from xmgen.frontends.spec.context import ExecutableName, WorkUnitName
 from xmgen.frontends.spec.executables import Executable
@@ -34,7 +35,7 @@ class _WorkUnit(Model):
     """Names of work units that must have succeeded, every trial of them, before this starts."""
     label: str = ""
     """A name of your own for its resources, instead of one made of the job's name and arguments."""
-    role: Literal["work_unit", "auxiliary"] = "work_unit"
+    role: Role = "work_unit"
     """An auxiliary unit accompanies the experiment, such as a TensorBoard."""
 
 
