@@ -15,6 +15,7 @@ from xmgen.errors import InputError, Problem
 PULUMI_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 TOOLS = ".tools"
+PRIVATE = ".xmgen"
 PROVIDERS = frozenset({"docker-build", "gcp", "kubernetes", "xmgen"})
 """Pulumi gives the settings of a project of such a name to the provider, secrets included."""
 LOCK_FILE = "experiment.lock.json"
@@ -39,7 +40,7 @@ class Project:
     @property
     def private(self) -> Path:
         """What belongs to this machine and is never committed: logs, outputs, local state."""
-        return self.root / ".xmgen"
+        return self.root / PRIVATE
 
     @property
     def local_backend(self) -> Path:
@@ -71,6 +72,11 @@ class Project:
         except FileNotFoundError:
             return []
         return sorted(name for name in found if _is_file(self.lock(name)))
+
+
+def controllers(stack: str) -> str:
+    """Where `contrib.parameter_controller` packages its programs, relative to the project's folder."""
+    return f"{PRIVATE}/{stack}/controllers"
 
 
 def _is_file(path: Path) -> bool:

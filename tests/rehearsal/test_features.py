@@ -10,10 +10,9 @@ from tests.builders import experiment, job, python_container
 from tests.rehearsal.conftest import write as write_files
 from tests.rehearsal.test_matrix import IMAGE, write
 from xmgen import sources
-from xmgen.executors.images import CONTROLLERS
 from xmgen.experiment import JobRequirements, Kubernetes, Reference, Volume
 from xmgen.names import experiment_id
-from xmgen.project import Project
+from xmgen.project import Project, controllers
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import markdown
 
@@ -27,7 +26,7 @@ SMALL = JobRequirements(cpu=0.5)
 
 
 def test_a_stack_with_everything(in_scratch: Rehearsal, scratch: Project) -> None:
-    folder = f"{CONTROLLERS.format(stack=STACK)}/search"
+    folder = f"{controllers(STACK)}/search"
     write_files(scratch.root, {f"{folder}/process_entry.py": "", f"{folder}/requirements.txt": ""})
     controller = python_container("search", path=folder, digest=sources.digest(scratch.root / folder))
     plain = Kubernetes(requirements=SMALL)

@@ -21,9 +21,7 @@ from xmgen.experiment import (
     PythonContainer,
 )
 from xmgen.plan import PlannedImage, header
-
-CONTROLLERS = ".xmgen/{stack}/controllers"
-"""Where `contrib.parameter_controller` packages its programs, relative to the project root."""
+from xmgen.project import controllers
 
 
 def image(executable: Executable, name: str, experiment: Experiment) -> PlannedImage | str | Problem:
@@ -62,7 +60,7 @@ def image(executable: Executable, name: str, experiment: Experiment) -> PlannedI
 
 def is_controller(executable: Executable, experiment: Experiment) -> bool:
     """Whether it is what `contrib.parameter_controller` packaged: a program that starts jobs while it runs."""
-    folder = f"{CONTROLLERS.format(stack=experiment.stack)}/"
+    folder = f"{controllers(experiment.stack)}/"
     return isinstance(executable, PythonContainer) and executable.path.startswith(folder)
 
 

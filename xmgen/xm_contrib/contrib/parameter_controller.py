@@ -16,7 +16,7 @@ from typing import Any
 from absl import flags
 
 from xmgen import names, recording, sources, xm
-from xmgen.executors.images import CONTROLLERS
+from xmgen.project import controllers
 from xmgen.xm import problems
 from xmgen.xm_contrib.contrib import portable_pickle
 
@@ -124,7 +124,7 @@ def _package(
             f"the controller's package_path has no requirements.txt: {package_path}",
             "write one with what the controller imports; it may be empty",
         )
-    folder = active.root / CONTROLLERS.format(stack=active.stack) / (names.slug(name) or "controller")
+    folder = active.root / controllers(active.stack) / (names.slug(name) or "controller")
     shutil.rmtree(folder, ignore_errors=True)
     for relative in sources.files(code):
         _copy(code / relative, folder / relative)
