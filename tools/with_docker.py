@@ -25,10 +25,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import docker
 from docker.errors import DockerException, ImageNotFound
@@ -73,7 +73,7 @@ def private_daemon_possible() -> bool:
 def prepare_machines_daemon() -> None:
     """Add the base image, when there is a daemon."""
     with contextlib.suppress(DockerException):
-        client = docker.from_env()
+        client: Any = docker.from_env()  # the SDK has no types
         try:
             client.images.get(BASE_IMAGE)
         except ImageNotFound:
@@ -124,7 +124,7 @@ def start_registry(folder: Path) -> subprocess.Popen[bytes]:
 
 
 @contextlib.contextmanager
-def data_folder() -> Iterator[Path]:
+def data_folder() -> Generator[Path]:
     """A new folder for the daemon's data, on the disk of the project. Those of runs that were killed are removed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with locked(FOLDER):
@@ -142,7 +142,7 @@ def data_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, options: int = 0) -> Iterator[None]:
+def locked(folder: Path, options: int = 0) -> Generator[None]:
     """Hold a folder's lock, which the kernel takes back from a process that dies."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -169,7 +169,7 @@ def load_base_image(host: str, daemon: subprocess.Popen[bytes]) -> None:
             log = (FOLDER / "dockerd.log").read_text(encoding="utf-8", errors="replace")
             sys.exit(f"error: dockerd does not start; the end of its log:\n{log[-3000:]}")
         try:
-            client = docker.DockerClient(base_url=host, timeout=SECONDS_TO_START)
+            client: Any = docker.DockerClient(base_url=host, timeout=SECONDS_TO_START)
             client.ping()
             break
         except DockerException:
