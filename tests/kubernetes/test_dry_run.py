@@ -15,10 +15,10 @@ from tests.kubernetes.dry_run import DryRun, Object, objects, surroundings
 from xmgen import catalog, names
 from xmgen.catalog.placement import Placement
 from xmgen.catalog.selection import select
-from xmgen.executors.images import CONTROLLERS
 from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes, Reference, ShellSafeArg, Volume
 from xmgen.planner import plan
 from xmgen.program import render
+from xmgen.project import controllers
 from xmgen.resource_types import OBJECTS
 
 pytestmark = pytest.mark.kubernetes
@@ -154,7 +154,7 @@ FEATURES = [
     pytest.param(
         experiment(
             job(executor=on()),
-            executables=(python_container(path=f"{CONTROLLERS.format(stack=STACK)}/search"),),
+            executables=(python_container(path=f"{controllers(STACK)}/search"),),
             stack=STACK,
         ),
         id="a controller, which starts jobs",

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import experiment, job, python_container
 from tests.kubernetes.dry_run import DryRun
 from tests.kubernetes.test_dry_run import compiled, on
-from xmgen.executors.images import CONTROLLERS
+from xmgen.project import controllers
 from xmgen.rehearsal.controlplane import ControlPlane
 
 pytestmark = pytest.mark.kubernetes
@@ -18,7 +18,7 @@ STACK = "rights"
 @pytest.fixture(scope="module")
 def stack(dry_run: DryRun) -> None:
     """The objects of a stack with a controller; its Jobs and pods are not kept."""
-    controller = python_container(path=f"{CONTROLLERS.format(stack=STACK)}/search")
+    controller = python_container(path=f"{controllers(STACK)}/search")
     assert dry_run.refusals(compiled(experiment(job(executor=on()), executables=(controller,), stack=STACK))) == []
 
 
