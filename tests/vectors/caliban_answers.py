@@ -120,9 +120,20 @@ def _job_mode(given: Any) -> Any:
     return machines.job_mode(given["use_gpu"], gpu, tpu)
 
 
+def _deep_learning_images() -> dict[str, str]:
+    """Every name that `.calibanconfig.json` has for a Deep Learning Container, and what it stands for."""
+    names = (
+        f"dlvm:{library}-{mode}{version and f'-{version}'}"
+        for mode in ("cpu", "gpu")
+        for library, versions in settings.DEEP_LEARNING_VERSIONS.items()
+        for version in ("", *versions)
+    )
+    return {name: settings.deep_learning_image(name) for name in names}
+
+
 def _base_image(given: Any) -> Any:
     if given is None:
-        return settings.deep_learning_images()
+        return _deep_learning_images()
     if isinstance(given, str):
         return settings.DEFAULT_BASE_IMAGES["GPU" if given == "GPU" else "CPU"]
     return settings.base_image(settings.validate(given["config"]), given["mode"])

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from xmgen.catalog.placement import GPU_LABEL, GPU_RESOURCE, MACHINE_LABEL, SPOT_LABEL, TPU_LABEL, TPU_TOPOLOGY_LABEL
 from xmgen.catalog.placement import TPU_RESOURCE as TPU
@@ -20,8 +20,6 @@ from xmgen.frontends.caliban.flags import experiment_to_args
 from xmgen.frontends.caliban.machines import Spec, with_accelerator
 from xmgen.frontends.caliban.mlflow import mlflow_args
 from xmgen.frontends.caliban.settings import JobMode
-
-Platform = Literal["LOCAL", "CAIP", "GKE"]
 
 JOB_NAME_LENGTH = 57
 """Of the readable part: Kubernetes adds a hyphen and five characters, and 63 is the limit."""

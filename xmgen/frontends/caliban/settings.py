@@ -32,7 +32,7 @@ DEFAULT_BASE_IMAGES: dict[JobMode, str] = {
 }
 """Caliban's own. It built them from Ubuntu 18.04 with Python 3.7; a project that is alive names a newer one."""
 
-_DEEP_LEARNING_VERSIONS = {
+DEEP_LEARNING_VERSIONS = {
     "pytorch": ("1.0", "1.1", "1.2", "1.3", "1.4"),
     "tf": ("1.0", "1.13", "1.14", "1.15"),
     "tf2": ("2.0", "2.1", "2.2"),
@@ -200,21 +200,10 @@ def _problem(error: Any) -> Problem:
 def deep_learning_image(image: str) -> str:
     """`dlvm:tf2-gpu-2.1` -> the Deep Learning Container of that name; any other image as it is."""
     match = _DEEP_LEARNING_IMAGE.fullmatch(image)
-    if not match or (match["version"] and match["version"] not in _DEEP_LEARNING_VERSIONS[match["library"]]):
+    if not match or (match["version"] and match["version"] not in DEEP_LEARNING_VERSIONS[match["library"]]):
         return image
     version = f".{match['version'].replace('.', '-')}" if match["version"] else ""
     return f"gcr.io/deeplearning-platform-release/{match['library']}-{match['mode']}{version}"
-
-
-def deep_learning_images() -> dict[str, str]:
-    """The names that `.calibanconfig.json` has for Deep Learning Containers, and what they stand for."""
-    names = (
-        f"dlvm:{library}-{mode}{version and f'-{version}'}"
-        for mode in ("cpu", "gpu")
-        for library, versions in _DEEP_LEARNING_VERSIONS.items()
-        for version in ("", *versions)
-    )
-    return {name: deep_learning_image(name) for name in names}
 
 
 def base_image(config: dict[str, Any], mode: JobMode) -> str | None:
