@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from xmgen.errors import OperationError, Problem
 from xmgen.rehearsal import servers, sweeper
 from xmgen.rehearsal.controlplane import Binaries
-from xmgen.rehearsal.servers import LOOPBACK, FolderLock, Server, free_port, wait_for_port
+from xmgen.rehearsal.servers import LOOPBACK, FolderLock, Server, free_port, passing_folder, wait_for_port
 
 PYTHON = [sys.executable, "-I", "-S", "-u", "-c"]
 ENDLESS = [*PYTHON, "import os, time; print(os.getpid()); time.sleep(1000)"]
@@ -86,6 +87,44 @@ def test_a_server_ends_with_its_starter_and_the_folder_is_free_again(number: sig
     # Free when all have ended, not when the starter has.
     FolderLock(tmp_path, 60).release()
     until(lambda: not alive(pid))
+
+
+PASSING = """
+import sys, time
+from xmgen.rehearsal import servers
+from xmgen.rehearsal.servers import FolderLock, Server, passing_folder
+servers.GRACE_SECONDS = 0.5
+with passing_folder("servers") as folder:
+    (folder / "servers").mkdir()
+    lock = FolderLock(folder / "servers", 0)
+    Server.start("demo", sys.argv[1:], folder / "servers", hold=lock.descriptor)
+    print(folder, flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_passing_folder_goes_with_its_starter_once_its_servers_have_ended(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", PASSING, *DEAF]
+    starter = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert starter.stdout is not None
+    folder = Path(starter.stdout.readline().strip())
+    pid = pid_in(folder / "servers" / "demo.log")
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    starter.send_signal(number)
+    starter.wait()
+    until(lambda: not folder.exists())
+    assert (alive(pid), list(tmp_path.iterdir())) == (False, [])
+
+
+def test_a_passing_folder_goes_also_where_nothing_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with passing_folder("servers") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel does it on Linux only")

@@ -125,7 +125,7 @@ def project(folder: Path, service: JobService) -> Iterator[Google]:
     (folder / "state").mkdir()
     (folder / "runtime").mkdir(mode=0o700)
     cloud = Cloud(Store(folder / "cloud.json"), folder / "dials.json", Endpoint("", ""), lambda pool: None)
-    with CloudServer(cloud) as server:
+    with CloudServer(cloud, folder) as server:
         own = environment(folder)
         env = {
             **own,

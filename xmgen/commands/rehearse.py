@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,8 +24,9 @@ from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
 from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import outcomes
-from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.rehearsal.rehearsal import CONTROL_PLANE, Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, percent, sentences
+from xmgen.rehearsal.servers import passing_folder
 
 PHASES = {
     "up": "creating everything, in a simulated cloud",
@@ -62,15 +62,12 @@ def rehearse(
         raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
     _refuse_idle_rules(plan, options.pods)
     owner = _owner(project, plan)
-    place = folder or Path(tempfile.mkdtemp(prefix="xmgen-rehearsal-"))
-    try:
-        with Rehearsal(project, place, options) as rehearsal:
-            quiet = json or as_markdown
-            with _screen(rehearsal, plan, quiet=quiet) as screen:
-                report = rehearsal.run(plan, owner, screen.hear)
-    finally:
-        if folder is None:
-            shutil.rmtree(place, ignore_errors=True)
+    with ExitStack() as stack:
+        stack.enter_context(_every_end_like_ctrl_c())
+        place = folder or stack.enter_context(passing_folder(CONTROL_PLANE))
+        rehearsal = stack.enter_context(Rehearsal(project, place, options))
+        screen = stack.enter_context(_screen(rehearsal, plan, quiet=json or as_markdown))
+        report = rehearsal.run(plan, owner, screen.hear)
     if json:
         output.print_json(report.as_json())
     elif as_markdown:
@@ -78,6 +75,26 @@ def rehearse(
     else:
         print_report(report)
     return 0 if report.fits else 1
+
+
+@contextmanager
+def _every_end_like_ctrl_c() -> Generator[None]:
+    """While inside, SIGTERM and SIGHUP end the rehearsal as Ctrl-C does, with all that it has begun; but not one that is
+    ignored, as with nohup.
+    """
+
+    def interrupt(signum: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [number for number, handler in previous.items() if handler != signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, previous[number])
 
 
 def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:

@@ -47,6 +47,9 @@ from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
 from xmgen.resource_types import IMAGE
 
+CONTROL_PLANE = "control-plane"
+"""The folder of the control plane in that of a rehearsal."""
+
 SETTLE_SECONDS = 120.0
 """How long scheduling may take after `up` has returned."""
 
@@ -94,7 +97,7 @@ class Rehearsal:
         with ExitStack() as begun:
             found = cli.find(self.project)
             self.cluster = begun.enter_context(
-                SimulatedCluster(self.folder / "control-plane", self._tools, pod_seconds=self._options.pod_seconds)
+                SimulatedCluster(self.folder / CONTROL_PLANE, self._tools, pod_seconds=self._options.pod_seconds)
             )
             api, token = self.cluster.api(), self.cluster.credentials.token(ADMIN)
             self._home = home.make(self.folder, self.project, token)
@@ -105,7 +108,7 @@ class Rehearsal:
             dials = self.folder / "dials.json"
             registry = self._options.registry or ""
             self.cloud = Cloud(store, dials, endpoint, self.pools.remove, registry, self.pools.refusal)
-            server = begun.enter_context(CloudServer(self.cloud))
+            server = begun.enter_context(CloudServer(self.cloud, self.cluster.folder))
             self.cluster.sweep(f"{VARIABLE}={server.socket}")
             self.director = Director(self.cluster, self.pools, api, self._options.pod_seconds)
             if rules:

@@ -8,17 +8,24 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 from xmgen.errors import OperationError, Problem
-from xmgen.rehearsal import keeper
+from xmgen.rehearsal import keeper, remover
 
 GRACE_SECONDS = 5.0
 """Between SIGTERM and SIGKILL."""
 
 LOOPBACK = "127.0.0.1"
+REMOVE_SECONDS = 10.0
+"""How long the removal of a folder is waited for."""
+
+LOCK = "lock"
+"""The file in a folder of servers that they hold."""
+
 _POLL_SECONDS = 0.02
 _LOG_LINES = 10
 
@@ -89,7 +96,7 @@ class FolderLock:
 
     def __init__(self, folder: Path, seconds: float) -> None:
         """Raises OperationError when it is not free after so many seconds."""
-        self.descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -99,12 +106,38 @@ class FolderLock:
                 if time.monotonic() > deadline:
                     os.close(self.descriptor)
                     raise OperationError(
-                        Problem("a control plane is still running in this folder", where=str(folder))
+                        Problem(
+                            "a control plane is still running in this folder",
+                            where=str(folder),
+                            hint="wait for the end of the other rehearsal, or take another folder",
+                        )
                     ) from None
                 time.sleep(_POLL_SECONDS)
 
     def release(self) -> None:
         os.close(self.descriptor)
+
+
+@contextlib.contextmanager
+def passing_folder(servers: str) -> Generator[Path]:
+    """A folder that nobody else can enter, and that is removed in the end, also when this process is killed: as soon as
+    the servers in its subfolder `servers` have ended.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="xmgen-rehearsal-"))
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-I", "-S", remover.__file__, str(folder), str(folder / servers / LOCK)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C is not for it.
+        start_new_session=True,
+    )
+    try:
+        yield folder
+    finally:
+        # It goes on without us when something still runs.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=REMOVE_SECONDS)
 
 
 def free_port() -> int:

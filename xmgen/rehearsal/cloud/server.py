@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import socketserver
 import tempfile
 import threading
@@ -49,13 +48,22 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         self.cloud = cloud
 
 
+_LONGEST = 100
+"""Characters of a socket's path; the kernel takes a few more."""
+
+
 class CloudServer:
     """Answers from `__enter__` to `__exit__`. socket: its path, which only this user can reach."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        # In a folder of its own: a socket's path must not be longer than about a hundred characters.
-        self._folder = Path(tempfile.mkdtemp(prefix="xmgen-"))
-        self.socket = self._folder / "cloud.sock"
+    def __init__(self, cloud: Cloud, folder: Path) -> None:
+        """folder: where nobody else can enter, and which is held by this rehearsal alone."""
+        self.socket = folder / "cloud.sock"
+        self._folder: Path | None = None
+        if len(os.fsencode(self.socket)) > _LONGEST:
+            self._folder = Path(tempfile.mkdtemp(prefix="xmgen-"))
+            self.socket = self._folder / "cloud.sock"
+        # That of a rehearsal that was killed.
+        self.socket.unlink(missing_ok=True)
         self._server = _Server(str(self.socket), cloud)
         os.chmod(self.socket, 0o600)  # noqa: PTH101
 
@@ -68,4 +76,6 @@ class CloudServer:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.socket.unlink(missing_ok=True)
+        if self._folder is not None:
+            self._folder.rmdir()
