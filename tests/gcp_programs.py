@@ -243,6 +243,7 @@ def _outputs(type: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
                 "endpoint": "192.0.2.2",
                 "caCertificate": "certificate",
                 "nodesEmail": "nodes@acme.iam.gserviceaccount.com",
+                "filestoreNetwork": {"network": "shared-network", "connect-mode": "DIRECT_PEERING"},
             }
             return {**inputs, "outputs": {"cluster": cluster}}
         case _:
@@ -258,6 +259,11 @@ _WITH_FUSE: dict[str, Any] = {
     **{name: [] for name in _ADDONS.split()},
     "gcsFuseCsiDriverConfigs": [{"enabled": True}],
 }
+
+
+def _addons(cluster: str) -> dict[str, Any]:
+    """Those of an existing cluster."""
+    return {**_WITH_FUSE, "gcpFilestoreCsiDriverConfigs": [{"enabled": cluster == "with-filestore"}]}
 
 
 def _answer(token: str, args: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +282,7 @@ def _answer(token: str, args: dict[str, Any]) -> dict[str, Any]:
                     }
                 ],
                 "workloadIdentityConfigs": [{"workloadPool": "acme.svc.id.goog"}] if args["name"] != "bare" else [],
-                "addonsConfigs": [] if args["name"] == "without-fuse" else [_WITH_FUSE],
+                "addonsConfigs": [] if args["name"] == "without-fuse" else [_addons(args["name"])],
             }
         case _:
             return args

@@ -59,6 +59,8 @@ def everything() -> Experiment:
 
 NASTY = ["{{ 7 * 7 }}", "{% raw %}", "'''", '"""', "\\", "$(HOME)", "$$", "\r\n---\n", "- a: &b *b", "\U0001f389", "#"]
 
+FILES = Volume(path="/files", claim="files", size=10, storage_class="standard-rwx", shared=True)
+
 STACKS: dict[str, Experiment] = {
     "sweep": experiment(
         job("--lr=0.1", executor=kubernetes(T4, service_tier="freebie")),
@@ -120,7 +122,7 @@ STACKS: dict[str, Experiment] = {
             executor=kubernetes(
                 on={
                     "volumes": (
-                        Volume(path="/files", claim="files", size=10, storage_class="standard-rwx", shared=True),
+                        FILES,
                         Volume(path="/fast", claim="fast", size=10, storage_class="zonal-rwx", shared=True),
                         Volume(path="/disk", claim="disk", size=10, storage_class="premium-rwo"),
                     )
@@ -130,6 +132,17 @@ STACKS: dict[str, Experiment] = {
         stack="files",
     ),
     "team": cluster_only(TEAM_POOL),
+    "team-with-files": replace(cluster_only(TEAM_POOL, stack="team-with-files"), filestore=True),
+    "files-of-team": experiment(
+        job(executor=kubernetes(T4, on={"volumes": (FILES,)})),
+        stack="files-of-team",
+        cluster=ClusterChoice(kind="stack", name="team-with-files"),
+    ),
+    "files-there": experiment(
+        job(executor=kubernetes(on={"volumes": (FILES,)})),
+        stack="files-there",
+        cluster=ClusterChoice(kind="existing", name="with-filestore", location="us-central1-a"),
+    ),
     "user-of-team": experiment(
         job(), job(executor=kubernetes(SLICE)), stack="user-of-team", cluster=ClusterChoice(kind="stack", name="team")
     ),
@@ -169,6 +182,12 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
 REFUSED = {
     name: experiment(stack="guest", cluster=ClusterChoice(kind="existing", name=name))
     for name in ("bare", "without-fuse")
+} | {
+    "without-filestore": experiment(
+        job(executor=kubernetes(on={"volumes": (FILES,)})),
+        stack="guest",
+        cluster=ClusterChoice(kind="existing", name="without-filestore"),
+    )
 }
 CONFIG = {
     "experiments:nickname": "nick",

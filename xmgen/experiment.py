@@ -339,7 +339,8 @@ class PoolRequest:
 class Experiment:
     """source: what it was compiled from, with `flags` for a launch script. experiment_id: XManager's `xid`, stable for
     the stack (`names.experiment_id`); it is here because args and env may contain it. cluster: None for the stack's
-    own. pools: of a stack that is nothing but a cluster; it has no units.
+    own. pools: of a stack that is nothing but a cluster; it has no units. filestore: whether such a cluster has the
+    driver of Filestore.
     """
 
     version: int = VERSION
@@ -353,6 +354,7 @@ class Experiment:
     references: tuple[Reference, ...] = ()
     cluster: ClusterChoice | None = None
     pools: tuple[PoolRequest, ...] | None = None
+    filestore: bool | None = None
     origins: Annotated[Mapping[str, str], Field(exclude=True)] = field(
         default_factory=dict[str, str], compare=False, repr=False
     )

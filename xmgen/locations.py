@@ -25,7 +25,8 @@ def of_own(said: str | None, asked: Sequence[Asked]) -> str | Problem | None:
 def of_shared(name: str, there: str | None, asked: Sequence[Asked]) -> str | Problem | None:
     """That of a cluster which is there already, if all jobs can run in it."""
     if there is not None:
-        return _apart(there, asked, f"the cluster {name} is in {there}")
+        found = _apart(there, asked, f"the cluster {name} is in {there}")
+        return found if isinstance(found, Problem) else _whole_slices(found, asked) or found
     wrong = _common(asked)
     return wrong if isinstance(wrong, Problem) else None
 

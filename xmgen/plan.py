@@ -60,6 +60,7 @@ class Cluster:
     location:            zone or region where it is to be; None leaves it to configuration, or to the other stack.
     system_machine_type: of the pool for the cluster's own pods; None when the cluster is not the stack's.
     pools:               those that the stack creates.
+    filestore:           whether the driver of Filestore is on it; of another's cluster, whether the stack relies on it.
     """
 
     kind: Literal["own", "stack", "existing"] = "own"
@@ -67,6 +68,7 @@ class Cluster:
     location: str | None
     system_machine_type: str | None
     pools: tuple[NodePool, ...]
+    filestore: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
-from xmgen.experiment import ClusterChoice, Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
+from xmgen.experiment import Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
@@ -33,9 +33,10 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     problems = [problem for unit in experiment.units for problem in (*_refusals(unit), *_unsayable(unit))]
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
-    cluster = gke.plan(experiment, places.of_jobs(experiment), _shared(experiment, stacks)) if needs_cluster else None
+    shared = _shared(experiment, stacks)
+    cluster = gke.plan(experiment, places.of_jobs(experiment), shared) if needs_cluster else None
     managed = vertex.plan(experiment, places.of_jobs(experiment)) if _any_on(experiment, Vertex) else None
-    problems += _no_cluster(experiment.cluster)
+    problems += kubernetes_refusals.of_cluster(experiment, shared)
     of_executors = [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
     for planned in (cluster, managed):
         of_executors += planned if isinstance(planned, list) else []
@@ -59,7 +60,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         experiment=experiment,
         executables=code.executables,
         images=_for_architectures(experiment, code, on_cluster),
-        cluster=on_cluster.cluster if on_cluster else None,
+        cluster=replace(on_cluster.cluster, filestore=_filestore(experiment)) if on_cluster else None,
         vertex=VertexPlace(region=on_vertex.region) if on_vertex else None,
         units=units,
         objects=tuple(kubernetes_objects.objects(experiment, service=service, controllers=controllers)),
@@ -108,14 +109,8 @@ def _shared(experiment: Experiment, stacks: Stacks) -> Plan | None:
     return other
 
 
-def _no_cluster(choice: ClusterChoice | None) -> list[Problem]:
-    """What no cluster can be called, and where none can be."""
-    problems: list[Problem] = []
-    if choice is not None and choice.kind == "existing" and (rule := names.not_a_cluster(choice.name)):
-        problems.append(Problem(f"{choice.name!r} is no name of a cluster", hint=rule))
-    if choice is not None and choice.location is not None and (rule := names.not_a_location(choice.location)):
-        problems.append(Problem(f"{choice.location!r} is no location of a cluster", hint=rule))
-    return problems
+def _filestore(experiment: Experiment) -> bool:
+    return bool(experiment.filestore or kubernetes_objects.on_filestore(experiment))
 
 
 def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | type[Vertex]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xmgen import gke, manifests, names, resource_types, summary
-from xmgen.executors import cloud_sql, images, kubernetes_refusals, storage_classes, texts
+from xmgen.executors import cloud_sql, images, kubernetes_refusals, texts
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
 from xmgen.experiment import Kubernetes, Reference
 from xmgen.generated import python
@@ -37,6 +37,7 @@ def files(plan: Plan) -> dict[str, str]:
             title=title,
             own=cluster.kind == "own",
             jobs=bool(plan.units),
+            filestore=cluster.filestore,
         ),
         "cluster.py": _cluster(plan, cluster),
     }
@@ -67,6 +68,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
         label=names.gcp_label(plan.experiment.title) or name,
         kind=cluster.kind,
         own=own,
+        jobs=bool(plan.units),
         cluster_name=cluster.name,
         location=cluster.location,
         nodes_account=names.service_account(name, "nodes"),
@@ -76,7 +78,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> str:
         # A slice of several hosts lies in one zone, which only the pool of a zone's jobs says itself.
         whole_slices=any(pool.tpu and pool.tpu.multi_host and not pool.zones for pool in cluster.pools),
         depends_on_roles=cluster.kind == "existing",
-        filestore=any(each["kind"] == storage_classes.KIND for each in plan.objects),
+        filestore=cluster.filestore,
     )
 
 

@@ -13,7 +13,6 @@ project = pulumi.Config("gcp").require("project")
 CLUSTER_STACK = "gke-team"
 owner = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{CLUSTER_STACK}")
 shared = owner.require_output("cluster")
-location = shared["location"]
 region = shared["region"]
 cluster_id, cluster_name = shared["id"], shared["name"]
 endpoint, ca_certificate = shared["endpoint"], shared["caCertificate"]

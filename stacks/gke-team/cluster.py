@@ -3,12 +3,11 @@
 
 import pulumi
 import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
 from pulumi import ResourceOptions
 
 config = pulumi.Config()
 project = pulumi.Config("gcp").require("project")
-location = "europe-west4-a"  # where the jobs ask to run
+location = "europe-west4-a"  # as the cluster's file says
 region = "-".join(location.split("-")[:2])
 
 # On everything that bills.
@@ -177,41 +176,3 @@ pools: list[gcp.container.NodePool] = [
         opts=ResourceOptions(parent=cluster, delete_before_replace=True),
     ),
 ]
-
-provider = kubernetes.Provider(
-    "gke-team",
-    kubeconfig=pulumi.Output.json_dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "gke",
-            "contexts": [{"name": "gke", "context": {"cluster": "gke", "user": "gke"}}],
-            "clusters": [
-                {
-                    "name": "gke",
-                    "cluster": {
-                        "server": pulumi.Output.concat("https://", endpoint),
-                        "certificate-authority-data": ca_certificate,
-                    },
-                }
-            ],
-            # The credentials are those of whoever runs Pulumi; none are in this file or in the state.
-            "users": [
-                {
-                    "name": "gke",
-                    "user": {
-                        "exec": {
-                            "apiVersion": "client.authentication.k8s.io/v1beta1",
-                            "command": "gke-gcloud-auth-plugin",
-                            "provideClusterInfo": True,
-                        }
-                    },
-                }
-            ],
-        }
-    ),
-    # Only another cluster replaces the provider, and with it everything on the cluster.
-    cluster_identifier=cluster_id,
-    # Jobs are created after the nodes that they need and deleted before them.
-    opts=ResourceOptions(parent=cluster, depends_on=[system, *pools]),
-)

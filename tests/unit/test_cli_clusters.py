@@ -194,6 +194,15 @@ def test_create_writes_the_clusters_file_and_brings_it_up(project: Path, brought
     assert run("compile", "clusters/lab.cluster.yaml").exit_code == 0
 
 
+def test_a_cluster_may_have_the_driver_of_filestore(project: Path, brought_up: list[object]) -> None:
+    assert run("cluster", "create", "lab", "--filestore", *IN_A_PROJECT).exit_code == 0
+    written = yaml.safe_load((project / "clusters" / "lab.cluster.yaml").read_text())
+    assert written == {"title": "Cluster lab", "filestore": True}
+    assert run("compile", "clusters/lab.cluster.yaml").exit_code == 0
+    assert '"gcp_filestore_csi_driver_config": {"enabled": True}' in (project / "stacks/lab/cluster.py").read_text()
+    assert len(brought_up) == 1
+
+
 def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: list[object]) -> None:
     run("cluster", "create", "lab", "--location", "us-west4-a", *IN_A_PROJECT)
     before = (project / "clusters" / "lab.cluster.yaml").read_text()

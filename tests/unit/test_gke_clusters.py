@@ -355,6 +355,16 @@ def test_jobs_run_where_the_shared_cluster_is(asked: str, there: str | None, fit
             shared(made, location=there)
 
 
+def test_a_slice_on_a_regional_cluster_says_its_zone() -> None:
+    def made(location: str | None) -> Experiment:
+        return experiment(job(executor=kubernetes(SLICE, location=location)))
+
+    with pytest.raises(InputError, match="a slice of tpu_v5e is in one zone, but europe-west4 is a region"):
+        shared(made(None), location="europe-west4")
+    [pool] = shared(made("europe-west4-b"), location="europe-west4").cluster.pools  # type: ignore[union-attr]
+    assert pool.zones == ("europe-west4-b",)
+
+
 def test_only_a_stack_that_creates_a_cluster_can_share_it() -> None:
     middle = replace(experiment(stack="middle"), cluster=TEAM)
     known = {"team": cluster_only(), "middle": middle}

@@ -173,13 +173,13 @@ def test_a_network_of_its_own_or_an_existing_one(played: dict[str, Program]) -> 
 @pytest.mark.parametrize(
     ("play", "network"),
     [
-        ("files", {"network": "files-real"}),
+        ("files", {"network": "files-real", "connect-mode": "DIRECT_PEERING"}),
         (
             "files, subnetwork",
             {"network": "projects/host/global/networks/n", "connect-mode": "PRIVATE_SERVICE_ACCESS"},
         ),
-        ("files, subnetwork of the project", {"network": "ours"}),
-        ("files, network by name", {"network": "ours"}),
+        ("files, subnetwork of the project", {"network": "ours", "connect-mode": "DIRECT_PEERING"}),
+        ("files, network by name", {"network": "ours", "connect-mode": "DIRECT_PEERING"}),
     ],
 )
 def test_files_that_several_nodes_write_are_in_the_clusters_network(
@@ -211,6 +211,27 @@ def test_files_that_several_nodes_write_are_in_the_clusters_network(
         "gcpFilestoreCsiDriverConfig": {"enabled": True},
     }
     assert "file.googleapis.com" in {each.inputs["service"] for each in found.of("gcp:projects/service:Service")}
+
+
+def test_a_teams_cluster_says_where_files_are_which_the_classes_of_others_name(played: dict[str, Program]) -> None:
+    team, user = played["team-with-files"], played["files-of-team"]
+    assert team.get(CLUSTER, "team-with-files").inputs["addonsConfig"]["gcpFilestoreCsiDriverConfig"] == {
+        "enabled": True
+    }
+    assert "file.googleapis.com" in {each.inputs["service"] for each in team.of("gcp:projects/service:Service")}
+    network = {"network": "team-with-files-real", "connect-mode": "DIRECT_PEERING"}
+    assert team.outputs["cluster"]["filestoreNetwork"] == network
+    [storage_class] = user.of("kubernetes:storage.k8s.io/v1:StorageClass")
+    assert storage_class.inputs["parameters"] == {**network, "tier": "standard", "network": "shared-network"}
+    [claim] = user.of("kubernetes:core/v1:PersistentVolumeClaim")
+    assert claim.inputs["spec"]["storageClassName"] == storage_class.name == "files-of-team-standard-rwx"
+
+
+def test_an_existing_clusters_class_of_files_is_used_as_it_is_called(played: dict[str, Program]) -> None:
+    guest = played["files-there"]
+    assert guest.of("kubernetes:storage.k8s.io/v1:StorageClass") == []
+    [claim] = guest.of("kubernetes:core/v1:PersistentVolumeClaim")
+    assert claim.inputs["spec"]["storageClassName"] == "standard-rwx"
 
 
 def test_a_stack_without_such_files_has_nothing_of_theirs(played: dict[str, Program]) -> None:
@@ -431,7 +452,11 @@ def test_a_stack_on_an_existing_cluster_brings_its_nodes_with_an_account_of_thei
 
 @pytest.mark.parametrize(
     ("name", "lacks"),
-    [("bare", "has no Workload Identity"), ("without-fuse", "lacks the Cloud Storage FUSE driver")],
+    [
+        ("bare", "has no Workload Identity"),
+        ("without-fuse", "lacks the Cloud Storage FUSE driver"),
+        ("without-filestore", "lacks the driver of Filestore"),
+    ],
 )
 def test_an_existing_cluster_that_cannot_run_the_jobs_is_refused(
     played: dict[str, Program], name: str, lacks: str

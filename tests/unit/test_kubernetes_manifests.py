@@ -25,6 +25,7 @@ from tests.on_gke import (
     pod,
 )
 from xmgen import planner
+from xmgen.errors import InputError
 from xmgen.experiment import Accelerator, ClusterChoice, Container, Experiment, Reference, ShellSafeArg, Volume
 
 TAG = planner.plan(experiment()).images[0].tag
@@ -137,7 +138,7 @@ def test_a_job_without_accelerator_runs_where_nothing_else_does() -> None:
         (kubernetes(ram=1000), {"requests": {"cpu": "1", "memory": "1000"}, "limits": {"memory": "1000"}}),
         (
             kubernetes(Accelerator(type="a100", count=8)),
-            {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}},
+            {"requests": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}},
         ),
         (
             kubernetes(SLICE, cpu=4),
@@ -397,9 +398,28 @@ def test_a_claim_of_filestore_has_a_class_of_the_stack_on_its_own_cluster(storag
         }
 
     assert planner.plan(made).objects == (own_class, claim(f"sweep-{storage_class}"))
-    for cluster in (existing, ClusterChoice(kind="stack", name="team")):
-        there = planner.plan(replace(made, cluster=cluster), {"team": cluster_only()}.__getitem__)
-        assert there.objects == (claim(storage_class),)
+    on_team = replace(made, cluster=ClusterChoice(kind="stack", name="team"))
+    with_files = replace(cluster_only(), filestore=True)
+    assert planner.plan(on_team, {"team": with_files}.__getitem__).objects == planner.plan(made).objects
+    assert planner.plan(replace(made, cluster=existing)).objects == (claim(storage_class),)
+
+
+@pytest.mark.parametrize(
+    ("other", "hint"),
+    [
+        (cluster_only(), "`filestore: true` in clusters/team.cluster.yaml, or buckets instead of the claims"),
+        (experiment(stack="team"), "a cluster of its own that has it, or buckets instead of the claims"),
+    ],
+    ids=["a cluster", "an experiment"],
+)
+def test_claims_that_nothing_would_serve_are_refused(other: Experiment, hint: str) -> None:
+    files = Volume(path="/files", claim="files", size=10, storage_class="standard-rwx", shared=True)
+    made = experiment(
+        job(executor=kubernetes(on={"volumes": (files,)})), cluster=ClusterChoice(kind="stack", name="team")
+    )
+    with pytest.raises(InputError) as caught:
+        planner.plan(made, {"team": other}.__getitem__)
+    assert str(caught.value) == ("claims are on Filestore (files), whose driver the cluster of 'team' lacks\n  " + hint)
 
 
 def test_secrets_come_from_a_secret_and_are_never_in_the_job() -> None:

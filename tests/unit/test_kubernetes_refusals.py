@@ -167,13 +167,15 @@ def test_one_cluster_is_in_one_place() -> None:
         job("a", executor=kubernetes(location="us-central1-a")),
         job("b", executor=kubernetes(location="europe-west4-a")),
     )
-    assert problems(made) == ["jobs ask for europe-west4-a, us-central1-a, but a stack has one cluster"]
+    assert problems(made) == [
+        "work unit 2, job train: jobs ask for europe-west4-a, us-central1-a, but a stack has one cluster"
+    ]
 
 
 def test_a_slice_of_several_hosts_is_in_one_zone() -> None:
     slice_ = Accelerator(type="tpu_v5e", topology="4x4")
     assert problems(experiment(job(executor=kubernetes(slice_, location="us-central1")))) == [
-        "a slice of tpu_v5e is in one zone, but us-central1 is a region"
+        "work unit 1, job train: a slice of tpu_v5e is in one zone, but us-central1 is a region"
     ]
 
 

@@ -27,18 +27,21 @@ def cluster() -> None:
 @click.argument("name")
 @click.option("--location", help="Zone or region (default: the stack's configuration).")
 @click.option("--pool", "pools", multiple=True, metavar="t4=1,jobs=8", help="Machines that it offers; repeatable.")
+@click.option("--filestore", is_flag=True, help="With the driver of Filestore, for claims of its classes.")
 @settings_option
 @parallel_option
 @yes_option
 @json_option
-def cluster_create(name: str, location: str | None, pools: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def cluster_create(
+    name: str, location: str | None, pools: tuple[str, ...], filestore: bool, as_json: bool, **options: Any
+) -> None:
     """Write clusters/NAME.cluster.yaml unless it is there, and bring the cluster up."""
     from xmgen import project
     from xmgen.commands import operate
     from xmgen.commands.cluster import create as run
 
     chosen = operate.Options(json=as_json, **options)
-    sys.exit(run(project.find(), name, location=location, pools=pools, options=chosen))
+    sys.exit(run(project.find(), name, location=location, pools=pools, filestore=filestore, options=chosen))
 
 
 @cluster.command("delete")

@@ -28,7 +28,15 @@ _OF_POOL = ("jobs", "reservation")
 """What a pool says beside what its jobs require."""
 
 
-def create(project: Project, name: str, *, location: str | None, pools: Sequence[str], options: operate.Options) -> int:
+def create(
+    project: Project,
+    name: str,
+    *,
+    location: str | None,
+    pools: Sequence[str],
+    filestore: bool = False,
+    options: operate.Options,
+) -> int:
     """Writes `clusters/<name>.cluster.yaml` unless it is there, compiles it and brings the cluster up.
 
     Nothing is written unless all of it is right; the same command may be given again.
@@ -36,7 +44,7 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
     source = source_of(project, name)
     place = source.relative_to(project.root).as_posix()
     _refuse_place(project, source, place)
-    text = yaml.safe_dump(_content(name, location, pools), sort_keys=False, default_flow_style=None)
+    text = yaml.safe_dump(_content(name, location, pools, filestore), sort_keys=False, default_flow_style=None)
     if not source.exists():
         options.arguments()
         _refuse_taken(project, source, name)
@@ -44,12 +52,12 @@ def create(project: Project, name: str, *, location: str | None, pools: Sequence
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
         output.say(f"wrote {place}", error=options.json)
-    elif (location or pools) and source.read_text(encoding="utf-8", errors="replace") != text:
+    elif (location or pools or filestore) and source.read_text(encoding="utf-8", errors="replace") != text:
         raise InputError(
             Problem(
                 "is there already, and says where the cluster is and what it offers",
                 where=place,
-                hint="edit it, and leave --location and --pool out",
+                hint="edit it, and leave --location, --pool and --filestore out",
             )
         )
     return operate.up(project, os.path.relpath(source), stack=name, flags=(), options=options)
@@ -164,10 +172,12 @@ def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:
     return replace(problem, where=" ".join(["--pool", pools[int(found[1])], found[2].lstrip(".")]).rstrip())
 
 
-def _content(name: str, location: str | None, pools: Sequence[str]) -> dict[str, Any]:
+def _content(name: str, location: str | None, pools: Sequence[str], filestore: bool) -> dict[str, Any]:
     content: dict[str, Any] = {"title": f"Cluster {name}"}
     if location:
         content["location"] = location
+    if filestore:
+        content["filestore"] = True
     return {**content, "pools": [_pool(pool) for pool in pools]} if pools else content
 
 

@@ -75,6 +75,11 @@ def claim_problems(experiment: Experiment) -> list[Problem]:
     ] + list(of_classes)
 
 
+def on_filestore(experiment: Experiment) -> list[str]:
+    """The claims that the stack makes on Filestore."""
+    return sorted({volume.claim or "" for volume in _claims(experiment) if storage_classes.is_filestore(volume)})
+
+
 def _executors(experiment: Experiment) -> list[Kubernetes]:
     found = {
         id(job.executor): job.executor

@@ -11,7 +11,8 @@ from xmgen import limits, names
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.executors.addresses import texts_of
-from xmgen.experiment import Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
+from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
+from xmgen.plan import Plan
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """What every version of Kubernetes takes; newer ones take more."""
@@ -41,6 +42,11 @@ def problems(experiment: Experiment, place: Place) -> list[Problem]:
                 checked[id(job.executor)] = job.executor
                 result += _executor(job.executor, place(unit, job.name))
     return [*result, *kubernetes_objects.claim_problems(experiment)]
+
+
+def of_cluster(experiment: Experiment, shared: Plan | None) -> list[Problem]:
+    """About the cluster that the experiment uses. shared: the plan of the stack that it belongs to."""
+    return [*_no_cluster(experiment.cluster), *_no_filestore(experiment, shared)]
 
 
 def notes(experiment: Experiment) -> list[str]:
@@ -76,6 +82,31 @@ def notes(experiment: Experiment) -> list[str]:
 def is_bucket(text: str) -> bool:
     """Whether it can be the name of a bucket, or stands for the stack's."""
     return _BUCKET.fullmatch(text) is not None
+
+
+def _no_cluster(choice: ClusterChoice | None) -> list[Problem]:
+    """What no cluster can be called, and where none can be."""
+    problems: list[Problem] = []
+    if choice is not None and choice.kind == "existing" and (rule := names.not_a_cluster(choice.name)):
+        problems.append(Problem(f"{choice.name!r} is no name of a cluster", hint=rule))
+    if choice is not None and choice.location is not None and (rule := names.not_a_location(choice.location)):
+        problems.append(Problem(f"{choice.location!r} is no location of a cluster", hint=rule))
+    return problems
+
+
+def _no_filestore(experiment: Experiment, shared: Plan | None) -> list[Problem]:
+    """Claims that nothing on the other stack's cluster would serve: their jobs would wait for ever."""
+    claims = kubernetes_objects.on_filestore(experiment)
+    if shared is None or shared.cluster is None or shared.cluster.filestore or not claims:
+        return []
+    other = shared.experiment
+    there = f"`filestore: true` in {other.source}" if other.pools is not None else "a cluster of its own that has it"
+    return [
+        Problem(
+            f"claims are on Filestore ({', '.join(claims)}), whose driver the cluster of {other.stack!r} lacks",
+            hint=f"{there}, or buckets instead of the claims",
+        )
+    ]
 
 
 def _secrets_here(job: Job, secrets: set[str], where: str) -> Iterator[Problem]:

@@ -32,12 +32,17 @@ _DISKS = frozenset({"standard", "standard-rwo", "premium-rwo"})
 def of_claim(experiment: Experiment, volume: Volume) -> str | None:
     """The class that the claim names on the experiment's cluster. None: the cluster's default."""
     asked = volume.storage_class
-    return _name(experiment.stack, asked) if asked in _TIERS and _own_cluster(experiment) else asked
+    return _name(experiment.stack, asked) if asked in _TIERS and _network_known(experiment) else asked
+
+
+def is_filestore(volume: Volume) -> bool:
+    """Whether the claim needs the driver of Filestore."""
+    return volume.storage_class in _TIERS or volume.storage_class == _UNSUPPORTED
 
 
 def own(experiment: Experiment, claims: list[Volume]) -> list[Manifest]:
     """The classes of the stack's own, but for the network, which has no name before there is one."""
-    if not _own_cluster(experiment):
+    if not _network_known(experiment):
         return []
     wanted = {volume.storage_class for volume in claims}
     return [
@@ -64,7 +69,7 @@ def problem(experiment: Experiment, volume: Volume) -> Problem | None:
             f"the claim {volume.claim!r} is shared, but a disk ({named}) cannot be written from several nodes",
             hint="a storage class of Filestore, such as standard-rwx, or a bucket instead of the claim",
         )
-    if volume.storage_class == _UNSUPPORTED and _own_cluster(experiment):
+    if volume.storage_class == _UNSUPPORTED and _network_known(experiment):
         return Problem(
             f"the claim {volume.claim!r} has the storage class {_UNSUPPORTED!r}, "
             "whose instances are not in the network of a stack's cluster",
@@ -73,8 +78,9 @@ def problem(experiment: Experiment, volume: Volume) -> Problem | None:
     return None
 
 
-def _own_cluster(experiment: Experiment) -> bool:
-    return experiment.cluster is None or experiment.cluster.kind == "own"
+def _network_known(experiment: Experiment) -> bool:
+    """Whether the program can name the cluster's network: its own, or what the cluster's stack says of it."""
+    return experiment.cluster is None or experiment.cluster.kind != "existing"
 
 
 def _name(stack: str, storage_class: str) -> str:

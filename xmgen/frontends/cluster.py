@@ -37,6 +37,8 @@ class Cluster(Model):
     """Its zone or region; the stack's configuration says it when left out."""
     pools: list[Pool] = Field(default_factory=list[Pool])
     """The machines that it offers. An experiment adds those that it needs beside them."""
+    filestore: bool = False
+    """Whether claims can be on Filestore."""
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
@@ -69,4 +71,5 @@ def build(read: document.Document, stack: str) -> Experiment:
             PoolRequest(requirements=pool.requirements.build(), jobs=pool.jobs, reservation=pool.reservation)
             for pool in spec.pools
         ),
+        filestore=spec.filestore or None,
     )
