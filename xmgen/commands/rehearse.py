@@ -25,7 +25,16 @@ from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.rehearsal import CONTROL_PLANE, Options, Rehearsal
-from xmgen.rehearsal.report import Report, markdown, percent, sentences
+from xmgen.rehearsal.report import (
+    Report,
+    counted,
+    grouped,
+    markdown,
+    percent,
+    sentences,
+    some,
+    where_they_landed,
+)
 from xmgen.rehearsal.servers import passing_folder
 
 PHASES = {
@@ -56,6 +65,8 @@ def rehearse(
 
     folder: where the control plane and the simulated cloud are kept; None for one that is removed afterwards.
     """
+    if json and as_markdown:
+        raise InputError(Problem("--json and --markdown exclude each other: there is one report"))
     plan = target.plan_of(project, name, None, ())
     if plan.cluster is None:
         # Before it asks for SDKs and plugins that such a stack does not need.
@@ -79,8 +90,8 @@ def rehearse(
 
 @contextmanager
 def _every_end_like_ctrl_c() -> Generator[None]:
-    """While inside, SIGTERM and SIGHUP end the rehearsal as Ctrl-C does, with all that it has begun; but not one that is
-    ignored, as with nohup.
+    """While inside, SIGTERM and SIGHUP end the rehearsal as Ctrl-C does, with all that it has begun; but not one that
+    is ignored, as with nohup.
     """
 
     def interrupt(signum: int, frame: object) -> None:
@@ -130,11 +141,7 @@ def _owner(project: Project, plan: Plan) -> Plan | None:
 def print_report(report: Report) -> None:
     if report.landings:
         output.say("")
-        rows = Counter((each.job, each.pool, each.why or each.phase) for each in report.landings)
-        output.print_table(
-            ("job", "pods", "pool", "at the end"),
-            ((job, count, pool, end) for (job, pool, end), count in rows.items()),
-        )
+        output.print_table(("job", "pods", "pool", "at the end"), where_they_landed(report))
     if report.pools:
         output.say("")
         output.print_table(
@@ -152,12 +159,12 @@ def print_report(report: Report) -> None:
                 for use in report.pools
             ),
         )
-    for each in report.misfits:
-        output.say(f"\n{each.pod} found no node", style="bold red")
-        output.say(f"  the scheduler: {each.scheduler}")
-        for reason in each.reasons:
+    for alike in grouped(report.misfits):
+        output.say(f"\n{some([each.pod for each in alike])} found no node", style="bold red")
+        output.say(f"  the scheduler: {alike[0].scheduler}")
+        for reason in alike[0].reasons:
             output.say(f"  {reason}")
-        output.say(f"  {each.change}")
+        output.say(f"  what to change: {alike[0].change}")
     for each in report.failed:
         output.say(f"\n{each.job} failed", style="yellow")
         output.say(f"  {each.why}")
@@ -173,21 +180,21 @@ def print_report(report: Report) -> None:
 @contextmanager
 def _screen(rehearsal: Rehearsal, plan: Plan, *, quiet: bool) -> Generator[Screen]:
     if quiet:
-        yield _Silence()
+        yield Silence()
     elif output.console().is_terminal:
-        table = _LiveTable(rehearsal, plan)
+        table = LiveTable(rehearsal, plan)
         with table.live:
             yield table
     else:
-        yield _Lines()
+        yield Lines()
 
 
-class _Silence:
+class Silence:
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
         pass
 
 
-class _Lines:
+class Lines:
     """A line for a phase and for everything that is done in it."""
 
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
@@ -197,7 +204,7 @@ class _Lines:
             print(text, flush=True)
 
 
-class _LiveTable:
+class LiveTable:
     """What the engine works on, and the pools with their nodes and pods."""
 
     def __init__(self, rehearsal: Rehearsal, plan: Plan) -> None:
@@ -208,7 +215,7 @@ class _LiveTable:
         self._started = time.monotonic()
         self._done = 0
         self._running: dict[str, Resource] = {}
-        self.live = Live(console=output.console(), get_renderable=self._render, refresh_per_second=4, transient=True)
+        self.live = Live(console=output.console(), get_renderable=self.render, refresh_per_second=4, transient=True)
 
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
         with self._lock:
@@ -228,20 +235,20 @@ class _LiveTable:
         if text := line(change, logs=False):
             self.live.console.print(Text(text))
 
-    def _render(self) -> Group:
+    def render(self) -> Group:
         with self._lock:
             seconds = time.monotonic() - self._started
             head = f"{self._phase}: {PHASES[self._phase]}; {self._done} done, {seconds:.0f} s"
             running = list(self._running)[:8]
         pods = self._rehearsal.observer.pods(self._namespaces)
-        nodes = Counter(node.pool for node in self._rehearsal.observer.nodes())
+        nodes = Counter(node.pool for node in self._rehearsal.observer.nodes() if not node.gone)
         table = Table(box=None, pad_edge=False)
         for column in ("pool", "nodes", "running", "ended"):
             table.add_column(column)
-        for pool, count in sorted(nodes.items()):
+        for pool in sorted({pool for pool in (*nodes, *(pod.pool for pod in pods)) if pool}):
             phases: Counter[str] = Counter(pod.phase for pod in pods if pod.pool == pool)
             ended = phases["Succeeded"] + phases["Failed"]
-            table.add_row(Text(pool), str(count), str(phases["Running"]), str(ended))
+            table.add_row(Text(pool), str(nodes[pool]), str(phases["Running"]), str(ended))
         waiting = sum(not pod.node and not pod.gone for pod in pods)
         rows: list[Any] = [Text(head, style="bold"), *(Text(f"  {name}", style="cyan") for name in running)]
-        return Group(*rows, table, Text(f"{waiting} pods wait for a node"))
+        return Group(*rows, table, Text(f"{counted(waiting, 'pod')} without a node"))

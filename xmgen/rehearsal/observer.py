@@ -40,12 +40,13 @@ class Pod:
 
 @dataclass(slots=True)
 class Node:
-    """allocatable: what it has."""
+    """allocatable: what it has. gone: whether it has been taken away again."""
 
     name: str
     pool: str
     machine: str
     allocatable: Amounts
+    gone: bool = False
 
 
 class Observer:
@@ -130,6 +131,9 @@ class Observer:
         before = [(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)
         for node in view.nodes:
             self._note_node(node)
+        names = {str(node["metadata"]["name"]) for node in view.nodes}
+        for node in self._nodes.values():
+            node.gone = node.name not in names
         present = {str(pod["metadata"]["uid"]) for pod in view.pods}
         for uid, pod in self._pods.items():
             pod.gone = uid not in present

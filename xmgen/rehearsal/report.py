@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,6 +11,12 @@ from xmgen.rehearsal.cloud.scheduling import Amounts, added
 from xmgen.rehearsal.observer import Node, Pod
 
 ACCELERATORS = ("nvidia.com/gpu", "google.com/tpu")
+
+NAMED = 3
+"""Pods that are named, of those that are alike."""
+
+LISTED = 200
+"""Rows of a table in Markdown: what a pull request takes is limited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +137,8 @@ def advice(reasons: Sequence[str], command: str) -> str:
         return "another storage class for the claim"
     if any("Quota" in why for why in whys):
         return "ask for more quota, or run fewer of these jobs at once"
+    if any(why.startswith("its volumes are in") for why in whys):
+        return "a pool in the zone of its volumes, or volumes that are not bound to a zone"
     if any("has all of its" in why for why in whys):
         return "its pool is at its limit: a larger maximum, or fewer jobs at once"
     if any("needed" in why for why in whys):
@@ -137,6 +146,31 @@ def advice(reasons: Sequence[str], command: str) -> str:
     if not reasons:
         return "the stack has no node pool"
     return f"no pool has nodes of the kind that the job selects: `{command}` compiles the stack again"
+
+
+def grouped(misfits: Iterable[Misfit]) -> list[list[Misfit]]:
+    """Those together that find no node for the same reasons: a sweep's trials are much alike."""
+    groups: dict[tuple[object, ...], list[Misfit]] = {}
+    for each in misfits:
+        groups.setdefault((each.reasons, each.change), []).append(each)
+    return list(groups.values())
+
+
+def where_they_landed(report: Report) -> list[tuple[str, int, str, str]]:
+    """For every job, how many of its pods were in which pool, and what became of them."""
+    counts = Counter((each.job, each.pool, each.why or each.phase) for each in report.landings)
+    return [(job, count, pool, end) for (job, pool, end), count in counts.items()]
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few of them, and how many there are."""
+    if len(names) <= NAMED:
+        return ", ".join(names)
+    return f"{len(names)} pods ({', '.join(names[:NAMED])}, …)"
 
 
 def pool_uses(nodes: Iterable[Node], pods: Sequence[Pod]) -> list[PoolUse]:
@@ -209,11 +243,39 @@ def markdown(report: Report) -> str:
         ]
         lines.append("")
     if report.misfits:
-        lines += ["| Pod that found no node | In the scheduler's words | What to change |", "|---|---|---|"]
-        lines += [f"| `{each.pod}` | {_cell(each.scheduler)} | {each.change} |" for each in report.misfits]
+        lines += [
+            "| Pods without a node | In the scheduler's words | Why no pool takes them | What to change |",
+            "|---|---|---|---|",
+        ]
+        for alike in grouped(report.misfits):
+            first = alike[0]
+            reasons = "<br>".join(map(_cell, first.reasons))
+            pods = _cell(some([f"`{each.pod}`" for each in alike]))
+            lines.append(f"| {pods} | {_cell(first.scheduler)} | {reasons} | {_cell(first.change)} |")
         lines.append("")
+    lines += [_item("\n".join([f"{each.job} failed: {each.why}", *each.log])) for each in report.failed]
     lines += [_item(text) for text in sentences(report)]
+    lines += _landings(report)
     return "\n".join(lines) + "\n"
+
+
+def _landings(report: Report) -> list[str]:
+    """Where every pod was, folded up: it is long."""
+    rows = where_they_landed(report)
+    if not rows:
+        return []
+    more = [f"\n… and {counted(len(rows) - LISTED, 'row')} more, which `--json` has"] if len(rows) > LISTED else []
+    return [
+        "",
+        "<details><summary>Where the pods ran</summary>",
+        "",
+        "| Job | Pods | Pool | At the end |",
+        "|---|---:|---|---|",
+        *(f"| `{job}` | {count} | `{pool}` | {_cell(end)} |" for job, count, pool, end in rows[:LISTED]),
+        *more,
+        "",
+        "</details>",
+    ]
 
 
 def _item(text: str) -> str:
@@ -230,15 +292,21 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
+def _created(by_type: Mapping[str, int]) -> str:
+    """What there is most of comes first."""
+    kinds: Counter[str] = Counter()
+    for type, count in by_type.items():
+        kinds[type.rpartition(":")[2]] += count
+    what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda each: (-each[1], each[0])))
+    return f"{counted(kinds.total(), 'resource')} created" + (f": {what}" if what else "")
+
+
 def sentences(report: Report) -> list[str]:
-    """The rest of the report, a line each."""
+    """The rest of the report, beside its tables and jobs that failed."""
     lines = [f"{each.resource}: {each.message}" for each in report.failures]
     lines += report.split
-    lines += [f"{each.job} failed: {each.why}" for each in report.failed]
-    landed = len(report.landings)
-    lines.append(
-        f"{sum(report.created.values())} resources created; {landed} pod{'' if landed == 1 else 's'} scheduled"
-    )
+    lines.append(f"{counted(len(report.landings), 'pod')} scheduled")
+    lines.append(_created(report.created))
     if report.images:
         how = f"built and pushed to {report.registry}" if report.registry else "digests computed, nothing built"
         lines.append(f"images: {how}: {', '.join(report.images)}")
