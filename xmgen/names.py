@@ -29,6 +29,7 @@ _RESERVATION_RULE = (
 _ACCOUNT = re.compile(rf"{_REFERENCE}|([A-Za-z0-9._-]|{_REFERENCE})+@([A-Za-z0-9.-]|{_REFERENCE})+")
 _CLUSTER = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_-]*):)?(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*)")
+_DIGEST = re.compile(r"[^A-Za-z0-9]sha256[^A-Za-z0-9][0-9a-f]{64}")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.:~=/_*-]*")
 
 LOCATION = re.compile(r"(?P<region>[a-z]+-[a-z]+[0-9]+)(-(?P<zone>[a-z]|ai[0-9]+[a-z]?))?")
@@ -243,7 +244,8 @@ def unit_slug(unit: WorkUnit, experiment: int) -> str:
     if unit.label:
         return slug(unit.label, UNIT_SLUG_LENGTH) or "unit"
     job = unit.jobs[0]
-    name = slug(job.name, UNIT_SLUG_LENGTH) or "job"
+    # A job of a prebuilt image without a name of its own has that of the image, digest and all.
+    name = slug(_DIGEST.sub("", job.name), UNIT_SLUG_LENGTH) or "job"
     return "-".join([name, *_argument_slugs(job.args, str(experiment), UNIT_SLUG_LENGTH - len(name))])
 
 

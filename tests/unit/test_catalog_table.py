@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from xmgen import catalog
+from xmgen import catalog, xm
 from xmgen.catalog import allocatable, tiers
 from xmgen.catalog.table import Row, accelerator_table, markdown
 from xmgen.cli import cli
+from xmgen.experiment import Accelerator
+from xmgen.frontends.spec.requirements import Requirements
 
 PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text(encoding="utf-8")
 
@@ -66,3 +68,11 @@ def test_the_command_prints_the_catalog() -> None:
     assert json.loads(CliRunner().invoke(cli, ["accelerators", "--json"]).stdout) == [
         asdict(row) for row in accelerator_table()
     ]
+
+
+@pytest.mark.parametrize("name", [row.name for row in accelerator_table()])
+def test_jobs_can_ask_for_every_accelerator_of_the_table(name: str) -> None:
+    asked = xm.JobRequirements({name: 4})
+    assert asked.accelerator is xm.ResourceType[name]
+    spec = Requirements.model_validate({name: 4}).build()
+    assert spec.accelerator == Accelerator(type=name, count=4)

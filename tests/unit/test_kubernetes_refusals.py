@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import job as local_job
-from tests.on_gke import T4, TRAINER, cluster_only, experiment, job, kubernetes
+from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
 from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
@@ -228,4 +228,11 @@ def test_a_group_that_others_wait_for_has_to_end() -> None:
     assert planner.plan(experiment(group, group, job(name="evaluate"), after={2: [0, 1]})).notes == (
         "Other work units wait until all jobs of a group have succeeded (worker, ps): one that only serves the others, "
         "such as a parameter server, has to end by itself.",
+    )
+
+
+def test_a_version_of_the_tpus_software_has_no_effect_and_is_said_to_have_none() -> None:
+    made = experiment(job(executor=kubernetes(SLICE, on={"tpu_runtime_version": "2.16"})))
+    assert planner.plan(made).notes == (
+        "The version of the TPU's software (2.16) has no effect on GKE: images bring it.",
     )

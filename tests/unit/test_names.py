@@ -80,6 +80,7 @@ def test_equal_names_are_counted_and_never_collide_with_a_given_one() -> None:
         (WorkUnit(id=1, jobs=(job(ShellSafeArg("$HOME"), "--lr=0.1"),)), "train-lr-0-1"),
         (WorkUnit(id=1, jobs=(job("--lr=0.1"), job(name="eval"))), "train-lr-0-1"),
         (WorkUnit(id=1, jobs=(job(name="🎉"),)), "job"),
+        (WorkUnit(id=1, jobs=(job("--lr=0.1", name=f"python_sha256_{'ab' * 32}"),)), "python-lr-0-1"),
     ],
 )
 def test_a_units_slug_comes_from_its_own_content(unit: WorkUnit, slug: str) -> None:

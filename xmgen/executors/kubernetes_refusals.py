@@ -65,6 +65,11 @@ def notes(experiment: Experiment) -> list[str]:
             f"Jobs name {', '.join(others)}: their account, {account}, may use the stack's own bucket and those that "
             "they mount; others somebody has to grant it, unless they are public."
         )
+    versions = {each.tpu_runtime_version for each in _executors(experiment) if each.tpu_runtime_version}
+    if versions:
+        result.append(
+            f"The version of the TPU's software ({', '.join(sorted(versions))}) has no effect on GKE: images bring it."
+        )
     awaited = {position for unit in experiment.units for position in unit.depends_on}
     groups = (experiment.units[position].jobs for position in sorted(awaited))
     if shown := dict.fromkeys(
@@ -77,6 +82,13 @@ def notes(experiment: Experiment) -> list[str]:
             "only serves the others, such as a parameter server, has to end by itself."
         )
     return result
+
+
+def _executors(experiment: Experiment) -> Iterator[Kubernetes]:
+    for unit in experiment.units:
+        for job in unit.jobs:
+            if isinstance(job.executor, Kubernetes):
+                yield job.executor
 
 
 def is_bucket(text: str) -> bool:

@@ -58,6 +58,8 @@ class ResourceType(enum.Enum, metaclass=_AnyCase):
     GB300 = 100
     VR200 = 110
     B40_48TH = 93
+    RTX_PRO_6000 = 1_000_001
+    """xmgen's own: XManager has no name for it."""
 
     TPU_V2 = 3
     TPU_V3 = 16

@@ -119,6 +119,7 @@ class Requirements(Model):
     gb300: _Gpus = None
     vr200: _Gpus = None
     b40_48th: _Gpus = None
+    rtx_pro_6000: _Gpus = None
     tpu_v2: _Tpus = None
     tpu_v3: _Tpus = None
     tpu_v4: _Tpus = None
