@@ -25,6 +25,8 @@ from typing import Any, cast
 
 import yaml
 
+from tests import type_checks
+
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"
 
@@ -92,22 +94,7 @@ def run(plays: Mapping[str, Play]) -> dict[str, Program]:
 
 def type_problems(folders: Sequence[Path]) -> list[str]:
     """What pyright says of the programs in folders that lie beside each other."""
-    root = folders[0].parent
-    paths = [str(SDK), str(ROOT)]
-    settings = {
-        "include": [folder.name for folder in folders],
-        # Each stack is a project of its own: their modules have the same names.
-        "executionEnvironments": [{"root": folder.name, "extraPaths": paths} for folder in folders],
-        # For the SDKs' own imports of each other.
-        "extraPaths": paths,
-        "reportMissingModuleSource": "none",
-    }
-    (root / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "pyright", "--project", str(root), "--pythonpath", sys.executable, "--outputjson"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    report = json.loads(done.stdout)
-    assert report["summary"]["filesAnalyzed"] == sum(len(list(folder.glob("*.py"))) for folder in folders)
-    return [f"{each['file']}: {each['message']}" for each in report["generalDiagnostics"]]
+    return type_checks.problems(folders, [SDK])
 
 
 # In the process of their own
