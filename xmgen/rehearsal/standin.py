@@ -173,6 +173,19 @@ class StandIn(Provider):
             return provider_pb2.CheckResponse(inputs=wire.struct({**news, **answer["added"]}), failures=failures)
         raise AssertionError
 
+    async def Diff(self, request: Any, context: Context) -> provider_pb2.DiffResponse:
+        """Pulumi's provider compares with what Google has filled in, too, unless the program ignores that."""
+        response = await super().Diff(request, context)
+        about = self._request(request)
+        news = cast("dict[str, Any]", wire.plain(wire.properties(request.news)))
+        for path in kinds.kind(about.urn.type).filled(news):
+            if path not in request.ignoreChanges:
+                response.changes = provider_pb2.DiffResponse.DIFF_SOME
+                response.replaces.append(path)
+                response.deleteBeforeReplace = True
+                response.detailedDiff[path].kind = provider_pb2.PropertyDiff.DELETE_REPLACE
+        return response
+
     async def Invoke(self, request: Any, context: Context) -> provider_pb2.InvokeResponse:
         inputs = cast("dict[str, Any]", wire.plain(wire.properties(request.args)))
         complete = {"project": self._rehearsal.project, **inputs}

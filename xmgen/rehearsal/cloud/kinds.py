@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from xmgen.rehearsal.cloud import machines
 from xmgen.rehearsal.cloud.store import Properties, part
 from xmgen.resource_types import CLUSTER, NODE_POOL
 
@@ -47,6 +48,8 @@ class Kind:
     parents: Callable[[Properties], list[str]] = lambda inputs: []
     replaces: frozenset[str] = frozenset({"name", "project", "location", "region"})
     unread: frozenset[str] = frozenset()
+    filled: Callable[[Properties], list[str]] = lambda inputs: []
+    """Paths of what Google fills in where the inputs leave it out, and what cannot be changed in place."""
 
 
 def kind(type: str) -> Kind:
@@ -134,6 +137,15 @@ def _named_policies(inputs: Properties) -> list[str]:
         return []
     region = "-".join(str(cluster_of(inputs).split("/")[3]).split("-")[:2])
     return [f"{_project(inputs)}/regions/{region}/resourcePolicies/{policy['policyName']}"]
+
+
+def _filled_in_pools(inputs: Properties) -> list[str]:
+    """GKE turns multithreading off on hosts of TPUs; pulumi-gcp replaces a pool for it (GKE REST API,
+    AdvancedMachineFeatures: threadsPerCore).
+    """
+    config = part(inputs, "nodeConfig")
+    is_tpu = machines.chips(str(config.get("machineType"))) is not None
+    return ["nodeConfig.advancedMachineFeatures"] if is_tpu and "advancedMachineFeatures" not in config else []
 
 
 def _network(inputs: Properties) -> list[str]:
@@ -240,6 +252,7 @@ KINDS: dict[str, Kind] = {
         named="name",
         parents=lambda inputs: [cluster_of(inputs), *_named_policies(inputs)],
         replaces=frozenset({"name", "project", "cluster", "location", "placementPolicy", "initialNodeCount"}),
+        filled=_filled_in_pools,
     ),
     REPOSITORY: Kind(
         id=lambda inputs: f"{_project(inputs)}/locations/{inputs['location']}/repositories/{inputs['repositoryId']}",
