@@ -63,7 +63,7 @@ def test_the_report(capsys: pytest.CaptureFixture[str]) -> None:
         "3 pods scheduled",
         "8 resources created: 5 Job, 3 IAMMember",
         "images: built and pushed to 127.0.0.1:5000: trainer",
-        "a second `up` is not empty: 1 to update, 2 to replace",
+        "a second `up` is not empty: 1 to update, 2 to replace (x:y:Job a, x:y:Pool t4)",
         "`destroy` leaves behind: namespaces sweep",
         "kept on purpose: sweep-output",
         "taken to exist: claim sweep/data",

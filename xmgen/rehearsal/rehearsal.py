@@ -21,7 +21,7 @@ from xmgen.engine import backend as backends
 from xmgen.engine import jobs, stalls
 from xmgen.engine import pulumi as cli
 from xmgen.engine.backend import Backend
-from xmgen.engine.events import Change, Progress
+from xmgen.engine.events import Change, Progress, Resource
 from xmgen.engine.kubernetes import Connection
 from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
@@ -30,7 +30,7 @@ from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.provider.resource import Urn
-from xmgen.rehearsal import home, images, leftovers, outcomes, settings
+from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
@@ -45,7 +45,6 @@ from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
-from xmgen.resource_types import IMAGE
 
 CONTROL_PLANE = "control-plane"
 """The folder of the control plane in that of a rehearsal."""
@@ -171,15 +170,16 @@ class Rehearsal:
                 report.filled = self.prepare(plan)
                 self._operate("up", plan, report, listener, "up")
                 state = self.state(plan)
-                report.created, report.images = _by_type(state), _images(state)
+                report.created, report.images = states.by_type(state), states.images(state)
                 self._settle(plan, listener)
                 self._look(plan, report)
             if not report.failures:
                 with self._timed(report, "second up"):
-                    changes = self._operate("up", plan, report, listener, "second up")
+                    hear = _collecting(report.changed, listener)
+                    changes = self._operate("up", plan, report, hear, "second up")
                     report.second_up = {name: count for name, count in changes.items() if name != "same" and count}
             state = self.state(plan)
-            retained = _retained(state)
+            retained = states.retained(state)
             # What was there before may be the stack's all the same, when its last rehearsal was interrupted.
             names = leftovers.names(state) | self._nodes(foreign)
             namespaces = set[str]().union(*map(self.namespaces, stacks))
@@ -358,31 +358,22 @@ class Rehearsal:
         report.seconds[phase] = round(time.monotonic() - started, 1)
 
 
+def _collecting(changed: list[str], listener: Listener) -> Listener:
+    """Note what was changed, once each; a replacement is a creation and a deletion."""
+
+    def hear(phase: str, progress: Progress, change: Change | None) -> None:
+        if isinstance(change, Resource) and change.status == "done":
+            name = f"{change.type} {change.name}"
+            changed.extend([name] if name not in changed else [])
+        listener(phase, progress, change)
+
+    return hear
+
+
 def _foreign_claims(plan: Plan) -> set[Claim]:
     """Those that somebody else has made for the jobs."""
     manifests: list[Any] = [manifest for unit in plan.units for manifest in unit.manifests]
     return used_not_made(manifests, plan.objects)
-
-
-def _by_type(state: list[dict[str, Any]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for resource in state:
-        if not str(resource["type"]).startswith("pulumi:"):
-            counts[resource["type"]] = counts.get(resource["type"], 0) + 1
-    return dict(sorted(counts.items()))
-
-
-def _images(state: list[dict[str, Any]]) -> dict[str, str]:
-    """The references, by the images' names."""
-    return {
-        Urn(str(resource["urn"])).name: str(resource["outputs"]["ref"])
-        for resource in state
-        if resource["type"] == IMAGE
-    }
-
-
-def _retained(state: list[dict[str, Any]]) -> set[str]:
-    return {str(resource["id"]) for resource in state if resource.get("retainOnDelete")}
 
 
 def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: bool) -> list[Failure]:

@@ -75,10 +75,10 @@ class FailedJob:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """failed: Jobs that were told to fail, which says nothing against the stack. second_up: what a second `up` would
-    have changed, by operation. left: what `destroy` left behind. kept: what it left on purpose. assumed: what the
-    program looks up, and is taken to exist. filled: configuration that was missing. images: the references, digests
-    included, by name. registry: where they were pushed; empty when none were built.
+    """failed: Jobs that were told to fail, which says nothing against the stack. second_up: what a second `up` changed,
+    by operation. changed: the resources, by type and name. left: what `destroy` left behind. kept: what it left on
+    purpose. assumed: what the program looks up, and is taken to exist. filled: configuration that was missing. images:
+    the references, digests included, by name. registry: where they were pushed; empty when none were built.
     """
 
     stack: str
@@ -92,6 +92,7 @@ class Report:
     failed: list[FailedJob] = field(default_factory=list[FailedJob])
     failures: list[Failure] = field(default_factory=list[Failure])
     second_up: dict[str, int] = field(default_factory=dict[str, int])
+    changed: list[str] = field(default_factory=list[str])
     left: list[str] = field(default_factory=list[str])
     kept: list[str] = field(default_factory=list[str])
     assumed: list[str] = field(default_factory=list[str])
@@ -312,7 +313,8 @@ def sentences(report: Report) -> list[str]:
         lines.append(f"images: {how}: {', '.join(report.images)}")
     if report.second_up:
         changes = ", ".join(f"{count} to {name}" for name, count in report.second_up.items())
-        lines.append(f"a second `up` is not empty: {changes}")
+        which = f" ({', '.join(report.changed)})" if report.changed else ""
+        lines.append(f"a second `up` is not empty: {changes}{which}")
     elif not report.failures:
         lines.append("a second `up` changes nothing")
     if report.left:
