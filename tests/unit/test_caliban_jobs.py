@@ -82,7 +82,7 @@ def test_jobs_are_counted_from_one_with_labels() -> None:
 
 
 def test_a_local_job_has_the_programs_arguments_last() -> None:
-    job = jobs.local_job(RUN, "GPU", "IMG", 3, {"mlflow_config": {}}, ["--rm"], jobs.window_size(80, 24))
+    job = jobs.local_job(RUN, "GPU", "IMG", 3, ["--rm"], jobs.window_size(80, 24), mlflow=True)
     command = job["command"]
     config = json.loads(command[command.index("--caliban_config") + 1])
     assert command == [
@@ -94,13 +94,12 @@ def test_a_local_job_has_the_programs_arguments_last() -> None:
     assert job["container"] == "IMG"
 
 
-@pytest.mark.parametrize("config", [{}, {"base_image": "b"}, {"mlflow_config": None}])
-def test_a_project_without_mlflow_has_no_arguments_of_the_launchers(config: dict[str, object]) -> None:
-    assert mlflow_args(config, "sweep", 1, {"a": "x"}) == []
+def test_a_project_without_mlflow_has_no_arguments_of_the_launchers() -> None:
+    assert RUN.argv(1, {"a": "x"}, mlflow=False) == ["in.csv", "--a", "$(X)", "--b"]
 
 
 def test_tags_keep_their_type_and_a_run_may_have_a_name() -> None:
-    option, value = mlflow_args({"mlflow_config": {}}, "sweep", 1, {"a": "x", "b": 7}, run_name="mine")
+    option, value = mlflow_args("sweep", 1, {"a": "x", "b": 7}, run_name="mine")
     assert option == "--caliban_config"
     assert json.loads(value) == {
         "env": {"ENVVAR_a": "x", "ENVVAR_b": 7, "MLFLOW_EXPERIMENT_NAME": "sweep", "MLFLOW_RUN_NAME": "mine"}

@@ -183,7 +183,12 @@ def _image_tag(given: Any) -> Any:
 
 
 def _mlflow_args(config: Any) -> Any:
-    return with_parsed_config(mlflow.mlflow_args(config, "foo", 42, {"a": "x", "b": 7}))
+    run = jobs.Run(experiment={}, group="foo")
+    return with_parsed_config(run.argv(42, {"a": "x", "b": 7}, mlflow=_has_mlflow(config)))
+
+
+def _has_mlflow(config: Any) -> bool:
+    return bool(config) and config.get("mlflow_config") is not None
 
 
 def with_parsed_config(args: list[Any]) -> list[Any]:
@@ -197,7 +202,7 @@ def with_parsed_config(args: list[Any]) -> list[Any]:
 
 def _launcher_config(config: Any) -> Any:
     # A project's configuration may be unvalidated here, as the vector has it.
-    found = mlflow.launcher_config(config)
+    found = mlflow.launcher_config({"mlflow_config": None, "uv": {}, **config})
     services = [[*service[:-1], json.loads(service[-1])] for service in found.services]
     return {"services": services, "env": dict(found.env), "_file": "caliban_launcher_cfg.json"}
 
@@ -273,7 +278,7 @@ def _gke_jobs(given: Any) -> Any:
                 min_cpu=given["min_cpu"],
                 min_mem=given["min_mem"],
                 index=index,
-                config=given.get("caliban_config"),
+                mlflow=_has_mlflow(given.get("caliban_config")),
                 labels=given.get("labels"),
                 accelerator=_spec_of(given.get("accelerator"), given.get("accelerator_count", 1), check=False),
                 machine_type=given.get("machine_type"),
@@ -311,13 +316,14 @@ def _caip_jobs(given: Any) -> Any:
         "machineType": found.machine_type,
         "accelerator": [found.accelerator_type, found.accelerator_count],
     }
-    return list(jobs.job_specs(name, training, tags, _runs(given), given.get("caliban_config")))
+    return list(jobs.job_specs(name, training, tags, _runs(given), mlflow=_has_mlflow(given.get("caliban_config"))))
 
 
 def _local_jobs(given: Any) -> Any:
     result = []
     for index, run in enumerate(_runs(given)):
-        job = jobs.local_job(run, given["mode"], "IMG", index, given.get("caliban_config") or {}, given.get("run_args"))
+        has_mlflow = _has_mlflow(given.get("caliban_config"))
+        job = jobs.local_job(run, given["mode"], "IMG", index, given.get("run_args"), mlflow=has_mlflow)
         result.append({**job, "command": with_parsed_config(job["command"])})
     return result
 

@@ -114,7 +114,9 @@ def _descriptions(project: CalibanProject, plan: Plan, image: str) -> Iterable[s
         return
     terminal = jobs.window_size(*os.get_terminal_size()) if sys.stdout.isatty() else []
     for index, run in enumerate(project.runs()):
-        job = jobs.local_job(run, project.mode, image, index, project.config, project.options.docker_run_args, terminal)
+        job = jobs.local_job(
+            run, project.mode, image, index, project.options.docker_run_args, terminal, mlflow=project.uses_mlflow
+        )
         yield f"Running command: {shlex.join(job['command'])}"
 
 

@@ -38,10 +38,12 @@ class Run:
     group: str
     run_name: str | None = None
 
-    def argv(self, config: Mapping[str, Any], index: int, tags: Mapping[str, Any]) -> list[str]:
-        """What the image's entry point gets: the launcher's own arguments, then the program's."""
-        flags = dict(sorted(self.experiment.items()))
-        return [*mlflow_args(config, self.group, index, tags, self.run_name), *experiment_to_args(flags, self.args)]
+    def argv(self, index: int, tags: Mapping[str, object], *, mlflow: bool) -> list[str]:
+        """What the image's entry point gets: the launcher's own arguments, then the program's. tags: of the MLflow run.
+        mlflow: whether the project has MLflow.
+        """
+        own = mlflow_args(self.group, index, tags, self.run_name) if mlflow else []
+        return [*own, *experiment_to_args(dict(sorted(self.experiment.items())), self.args)]
 
 
 def window_size(columns: int, lines: int) -> list[str]:
@@ -54,9 +56,10 @@ def local_job(
     mode: JobMode,
     image: str,
     index: int,
-    config: Mapping[str, Any],
     run_args: Sequence[str] | None = None,
     terminal: Sequence[str] = (),
+    *,
+    mlflow: bool = False,
 ) -> dict[str, Any]:
     """A job on this machine: the `docker run` command and its image. The program's arguments come last."""
     runtime = ["--runtime", "nvidia"] if mode == "GPU" else []
@@ -68,7 +71,7 @@ def local_job(
         "docker_image": image,
         "platform": "LOCAL",
     }
-    command = ["docker", "run", "--platform", "linux/amd64", *options, image, *run.argv(config, index, tags)]
+    command = ["docker", "run", "--platform", "linux/amd64", *options, image, *run.argv(index, tags, mlflow=mlflow)]
     return {"command": command, "container": image}
 
 
@@ -77,7 +80,8 @@ def job_specs(
     training_input: Mapping[str, Any],
     labels: Mapping[str, str],
     runs: Iterable[Run],
-    config: Mapping[str, Any] | None = None,
+    *,
+    mlflow: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """A training job per run, counted from 1: name, labels and what it runs on are the same but for arguments.
 
@@ -85,7 +89,7 @@ def job_specs(
     which win.
     """
     for index, run in enumerate(runs, start=1):
-        argv = run.argv(config or {}, index, {"platform": "CAIP", **labels})
+        argv = run.argv(index, {"platform": "CAIP", **labels}, mlflow=mlflow)
         own = experiment_to_args(dict(sorted(run.experiment.items())), run.args)
         yield {
             "jobId": f"{job_name}_{index}",
@@ -174,7 +178,7 @@ def simple_job(
     min_cpu: int,
     min_mem: int,
     index: int,
-    config: Mapping[str, Any] | None = None,
+    mlflow: bool = False,
     labels: Mapping[str, str] | None = None,
     command: Sequence[str] | None = None,
     env: Sequence[Mapping[str, Any]] = (),
@@ -194,7 +198,7 @@ def simple_job(
         "image": image,
         "imagePullPolicy": "Always",
         **({} if command is None else {"command": list(command)}),
-        "args": [escaped(arg) for arg in run.argv(config or {}, index, {"platform": "GKE", **(labels or {})})],
+        "args": [escaped(arg) for arg in run.argv(index, {"platform": "GKE", **(labels or {})}, mlflow=mlflow)],
         "env": [dict(each) for each in env],
         "resources": {
             "requests": container_requests(min_cpu, min_mem),

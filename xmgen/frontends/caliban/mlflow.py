@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 from urllib.parse import quote
 
 from xmgen.frontends.caliban.launcher import CONFIG, URI
+from xmgen.frontends.caliban.settings import Config, MlflowConfig
 
 SOCKETS = "/tmp/cloudsql"  # noqa: S108 — a path in the container
 PROXY = "/usr/bin/cloud_sql_proxy"
@@ -27,37 +27,29 @@ class LauncherConfig:
 NO_CONFIG = LauncherConfig(services=(), env={})
 
 
-def mlflow_args(
-    caliban_config: Mapping[str, Any],
-    experiment_name: str,
-    index: int,
-    tags: Mapping[str, Any],
-    run_name: str | None = None,
-) -> list[str]:
-    """The launcher's argument that names a run and its tags; none for a project without MLflow.
+def mlflow_args(experiment_name: str, index: int, tags: Mapping[str, object], run_name: str | None = None) -> list[str]:
+    """The launcher's argument that names a run and its tags.
 
     index: position of the job. run_name: of a run that must keep its name wherever it stands among the others.
     """
-    if caliban_config.get("mlflow_config") is None:
-        return []
-    env = {f"ENVVAR_{tag}": value for tag, value in tags.items()}
+    env: dict[str, object] = {f"ENVVAR_{tag}": value for tag, value in tags.items()}
     env["MLFLOW_EXPERIMENT_NAME"] = experiment_name
     env["MLFLOW_RUN_NAME"] = run_name or f"{experiment_name}-{index}"
     return [CONFIG, json.dumps({"env": env})]
 
 
-def instance(mlflow: Mapping[str, Any]) -> str:
+def instance(mlflow: MlflowConfig) -> str:
     """The Cloud SQL instance's connection name."""
     return f"{mlflow['project']}:{mlflow['region']}:{mlflow['db']}"
 
 
-def launcher_config(caliban_config: Mapping[str, Any]) -> LauncherConfig:
+def launcher_config(config: Config) -> LauncherConfig:
     """Of a project. The database's password is not in it: `{password}` stands where the launcher puts what it finds
     in MLFLOW_DB_PASSWORD."""
-    mlflow = cast("Mapping[str, Any] | None", caliban_config.get("mlflow_config"))
+    mlflow = config["mlflow_config"]
     if mlflow is None:
         return NO_CONFIG
-    uv: Mapping[str, Any] = cast("Mapping[str, Any]", caliban_config.get("uv") or {}).get("mlflow") or {}
+    uv = config["uv"].get("mlflow", {})
     proxy = {
         "proxy": PROXY,
         "path": SOCKETS,

@@ -53,7 +53,7 @@ class Project:
     root: Path
     stack: str
     options: Options
-    config: Mapping[str, Any]
+    config: settings.Config
     mode: JobMode
     package: packaging.Package
 
@@ -140,7 +140,7 @@ class Project:
             # Jobs on a cluster have the proxy as a sidecar.
             launcher_config = replace(launcher_config, services=[])
         return packaging.Contents(
-            apt_packages=settings.apt_packages(dict(self.config), self.mode),
+            apt_packages=settings.apt_packages(self.config, self.mode),
             extras=packaging.base_extras(self.mode, self.options.extras, setup_py=setup_py),
             conda=(self.folder / "environment.yml").is_file(),
             requirements=(self.folder / "requirements.txt").is_file(),
@@ -162,7 +162,7 @@ class Project:
             digest=sources.digest(self.folder, exclude),
             exclude=exclude,
             ignore=tuple(sources.ignore_rules(self.folder)),
-            base_image=settings.base_image(dict(self.config), self.mode) or settings.DEFAULT_BASE_IMAGES[self.mode],
+            base_image=settings.base_image(self.config, self.mode) or settings.DEFAULT_BASE_IMAGES[self.mode],
             docker_instructions=tuple(
                 packaging.dockerfile_instructions(
                     self.package, self.contents, "" if self.path == "." else posixpath.basename(self.path)
@@ -187,7 +187,7 @@ class Project:
         mlflow_config = self.config["mlflow_config"]
         instance = mlflow.instance(mlflow_config) if mlflow_config and self.options.command == "submit" else None
         for position, run in enumerate(self.runs()):
-            args = run.argv(self.config, position + first, tags)
+            args = run.argv(position + first, tags, mlflow=self.uses_mlflow)
             job = ir.Job(
                 name=self.job_name,
                 executable=self.job_name,
@@ -227,7 +227,7 @@ class Project:
         image = self.options.image or self.stack
         gpu = self.accelerator if self.mode == "GPU" else None
         common = jobs.job_labels(self._cloud_name, image, gpu, self.options.tpu_spec, self.options.labels)
-        [spec] = jobs.job_specs(self._cloud_name, {}, common, [run], self.config)
+        [spec] = jobs.job_specs(self._cloud_name, {}, common, [run], mlflow=self.uses_mlflow)
         return dict(sorted(spec["labels"].items()))
 
     def _executor(self) -> ir.Executor:
@@ -302,7 +302,7 @@ def exported(project: Project, image: str) -> Iterable[dict[str, Any]]:
             min_cpu=project.min_cpu,
             min_mem=project.min_mem,
             index=index,
-            config=project.config,
+            mlflow=project.uses_mlflow,
             labels=tags,
             env=env,
             accelerator=accelerator,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from pydantic import (
     AfterValidator,
@@ -128,13 +128,47 @@ class _Config(_Model):
     uv: _Uv = Field(default_factory=_Uv)
 
 
+class MlflowConfig(TypedDict):
+    """password: None of ours reads it: it is a secret of the stack's configuration."""
+
+    project: str
+    region: str
+    db: str
+    user: str
+    password: str
+    artifact_root: str
+    debug: NotRequired[bool]
+
+
+class UvMlflowConfig(TypedDict, total=False):
+    pubsub_project: str
+    pubsub_topic: str
+
+
+class UvConfig(TypedDict, total=False):
+    mlflow: UvMlflowConfig
+
+
+class Config(TypedDict):
+    """What `.calibanconfig.json` says, with the defaults that Caliban fills in."""
+
+    base_image: str | dict[str, str | None] | None
+    apt_packages: list[str] | dict[str, list[str]]
+    build_time_credentials: bool
+    default_mode: JobMode
+    gcloud: dict[str, str]
+    julia_version: str | None
+    mlflow_config: MlflowConfig | None
+    uv: UvConfig
+
+
 _KEYS = frozenset(
     key for model in (_Config, _AptByMode, _ImageByMode, _Gcloud, _Mlflow, _Uv, _UvMlflow) for key in model.model_fields
 )
 _SCALAR_DEFAULTS: dict[str, Any] = {"base_image": None, "julia_version": None, "mlflow_config": None}
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path) -> Config:
     """The validated configuration of a project's folder; a project without the file has the defaults."""
     file = folder / FILE
     try:
@@ -146,7 +180,7 @@ def read(folder: Path) -> dict[str, Any]:
     return validate(commented_json.loads(text, FILE))
 
 
-def validate(config: object) -> dict[str, Any]:
+def validate(config: object) -> Config:
     """The configuration with its defaults. Raises InputError with everything that is wrong."""
     problems = [
         # A default may be null; what is written may not.
@@ -164,7 +198,7 @@ def validate(config: object) -> dict[str, Any]:
     raise InputError(*problems)
 
 
-def _with_defaults(valid: _Config) -> dict[str, Any]:
+def _with_defaults(valid: _Config) -> Config:
     """What is written, and defaults of the keys that are not: below the top only those that Caliban fills in."""
     written = valid.model_dump(exclude_unset=True)
     result: dict[str, Any] = {
@@ -183,7 +217,7 @@ def _with_defaults(valid: _Config) -> dict[str, Any]:
         result["base_image"] = {"cpu": base_image.cpu or None, "gpu": base_image.gpu or None}
     if mlflow is not None:
         result["uv"] = {"mlflow": {"pubsub_topic": "mlflow", **mlflow}}
-    return result
+    return cast("Config", result)
 
 
 def _problem(error: Any) -> Problem:
@@ -206,15 +240,14 @@ def deep_learning_image(image: str) -> str:
     return f"gcr.io/deeplearning-platform-release/{match['library']}-{match['mode']}{version}"
 
 
-def base_image(config: dict[str, Any], mode: JobMode) -> str | None:
+def base_image(config: Config, mode: JobMode) -> str | None:
     """The image that a configuration names for a mode; None when it names none. `{}` in it stands for the mode.
 
     Raises InputError when it names one for the other mode only, or has several `{}`.
     """
-    image = config.get("base_image")
+    image = config["base_image"]
     if isinstance(image, dict):
-        by_mode = cast("dict[str, str | None]", image)
-        image = by_mode.get(mode.lower())
+        image = image.get(mode.lower())
         if image is None:
             where = f"{FILE} base_image"
             raise InputError(Problem(f"names no image for {mode} jobs", where, f'add "{mode.lower()}": "<image>"'))
@@ -227,7 +260,7 @@ def base_image(config: dict[str, Any], mode: JobMode) -> str | None:
         raise InputError(Problem(f"{image!r} is no image's name", f"{FILE} base_image", hint)) from None
 
 
-def apt_packages(config: dict[str, Any], mode: JobMode) -> list[str]:
+def apt_packages(config: Config, mode: JobMode) -> list[str]:
     """The Debian packages for a mode, as they are listed."""
-    packages: dict[str, list[str]] | list[str] = config["apt_packages"]
+    packages = config["apt_packages"]
     return list(packages[mode.lower()] if isinstance(packages, dict) else packages)
