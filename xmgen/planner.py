@@ -59,7 +59,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     return Plan(
         experiment=experiment,
         executables=code.executables,
-        images=_for_architectures(experiment, code, on_cluster),
+        images=_for_architectures(experiment, code, on_cluster, on_vertex),
         cluster=replace(on_cluster.cluster, filestore=_filestore(experiment)) if on_cluster else None,
         vertex=VertexPlace(region=on_vertex.region) if on_vertex else None,
         units=units,
@@ -76,16 +76,17 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
 
 
 def _for_architectures(
-    experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None
+    experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None, managed: vertex.VertexPlan | None
 ) -> tuple[PlannedImage, ...]:
     """The images, for the architectures of the machines that run them."""
-    if cluster is None:
+    machines = cluster.places if cluster is not None else managed.machines if managed is not None else None
+    if machines is None:
         return code.images
     wanted: dict[str, set[Architecture]] = {}
     for position, unit in enumerate(experiment.units):
         for job in unit.jobs:
             architectures = wanted.setdefault(code.keys[job.executable], set())
-            architectures.add(cluster.places[position, job.name].architecture)
+            architectures.add(machines[position, job.name].architecture)
     return tuple(
         replace(image, architectures=tuple(sorted(wanted.get(image.name, {"amd64"})))) for image in code.images
     )

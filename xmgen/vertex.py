@@ -10,6 +10,7 @@ from xmgen import limits, names
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images
+from xmgen.executors.kubernetes import OUTPUT_VARIABLE
 from xmgen.executors.vertex import LATE_BINDING, is_tpu, job_settings, texts_of
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 
@@ -17,10 +18,13 @@ Key = tuple[int, str]
 """A job: the position of its unit, and its name."""
 
 MAX_POOLS = 4
+MAX_ENV = 100
+FLEX_SECONDS = 7 * 24 * 3600
+"""The longest timeout that Vertex AI takes with flex-start, and the one it assumes."""
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TENSORBOARD = re.compile(r"projects/[^/\s]+/locations/[^/\s]+/tensorboards/[^/\s]+|<xmgen:tensorboard:.+>")
-_NETWORK = re.compile(r"projects/[^/\s]+/global/networks/[^/\s]+")
-_RESERVATION = re.compile(r"projects/[^/\s]+/zones/[^/\s]+/reservations/[^/\s]+")
+_NETWORK = re.compile(r"projects/\d+/global/networks/[^/\s]+")
+_RESERVATION = re.compile(r"projects/[^/\s]+/zones/(?P<region>[a-z]+-[a-z]+\d+)-[^/\s-]+/reservations/[^/\s]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ def plan(experiment: Experiment, where: Mapping[Key, str]) -> VertexPlan | list[
         if jobs:
             first = where[position, jobs[0].name].partition(", job ")[0]
             problems += _group(unit, [machines.get((position, job.name)) for job in jobs], first)
-    regions = sorted({machine.region for machine in machines.values() if machine.region})
+    regions = sorted({region for machine in machines.values() for region in _regions(machine)})
     if len(regions) > 1:
         problems.append(
             Problem(
@@ -68,6 +72,14 @@ def plan(experiment: Experiment, where: Mapping[Key, str]) -> VertexPlan | list[
     if problems:
         return problems
     return VertexPlan(machines=machines, region=regions[0] if regions else None, notes=tuple(_notes(experiment)))
+
+
+def _regions(machine: VertexMachine) -> Iterator[str]:
+    """Where a machine has to be: its job asks for a place, or for a reservation, which is in one."""
+    if machine.region is not None:
+        yield machine.region
+    if machine.reservation is not None and (found := _RESERVATION.fullmatch(machine.reservation)):
+        yield found["region"]
 
 
 class _Machines:
@@ -110,10 +122,30 @@ def _group(unit: WorkUnit, machines: list[VertexMachine | None], where: str) -> 
         yield Problem(
             f"its jobs ask for {strategies}, but a CustomJob is scheduled as a whole", where, "one service_tier for all"
         )
+    if any(machine.strategy == "FLEX_START" for machine in known):
+        yield from _flex_start(unit, known, where)
     settings = [job_settings(job.executor) for job in unit.jobs if isinstance(job.executor, Vertex)]
     for name in settings[0]:
         if any(each[name] != settings[0][name] for each in settings):
             yield Problem(f"its jobs differ in `{name}`, which a CustomJob has once", where, "give all the same")
+
+
+def _flex_start(unit: WorkUnit, machines: list[VertexMachine], where: str) -> Iterator[Problem]:
+    """What it takes besides GPUs, see https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws"""
+    kinds = list(dict.fromkeys(f"{each.accelerator_count} x {each.machine_type}" for each in machines))
+    if len({(each.machine_type, each.accelerator_count) for each in machines}) > 1:
+        yield Problem(
+            f"its jobs take {', '.join(kinds)}, but flex-start takes one kind of machine for all",
+            where,
+            "ask for the same in all jobs, or for another service_tier",
+        )
+    timeout = max((job.executor.timeout or 0 for job in unit.jobs if isinstance(job.executor, Vertex)), default=0)
+    if timeout > FLEX_SECONDS:
+        yield Problem(
+            f"its timeout is {timeout} s, but flex-start lends machines for seven days",
+            where,
+            f"at most {FLEX_SECONDS}",
+        )
 
 
 def _job(job: Job, pools: int, entrypoint_known: bool, where: str) -> Iterator[Problem]:
@@ -135,6 +167,10 @@ def _job(job: Job, pools: int, entrypoint_known: bool, where: str) -> Iterator[P
                 where,
                 f"there: {', '.join(sorted(there))}, in the order of the group's jobs",
             )
+    # Beside what we add.
+    most = MAX_ENV - (OUTPUT_VARIABLE not in job.env)
+    if len(job.env) > most:
+        yield Problem(f"has {len(job.env)} environment variables", where, f"at most {most} on Vertex AI")
     for name in job.env:
         if not _ENV_NAME.fullmatch(name):
             yield Problem(

@@ -52,6 +52,16 @@ def accelerated(name: str, accelerator: str, count: int, **rest: Any) -> VertexM
             needs("h200", 8, service_tier="BATCH"),
             accelerated("a3-ultragpu-8g", "NVIDIA_H200_141GB", 8, strategy="FLEX_START"),
         ),
+        # Flex-start finds GPUs of some kinds; for all else BATCH is on demand.
+        (needs("rtx_pro_6000", 1, service_tier="BATCH"), accelerated("g4-standard-48", "NVIDIA_RTX_PRO_6000", 1)),
+        (
+            needs("tpu_v5e", topology="2x2", service_tier="BATCH"),
+            VertexMachine(machine_type="ct5lp-hightpu-4t", tpu_topology="2x2"),
+        ),
+        (
+            needs("tpu_v5e", topology="2x4", service_tier="FREEBIE"),
+            VertexMachine(machine_type="ct5lp-hightpu-8t", tpu_topology="2x4", strategy="SPOT"),
+        ),
         (needs("tpu_v2", 8), accelerated("cloud-tpu", "TPU_V2", 8)),
         (needs("tpu_v3", 8, "8"), accelerated("cloud-tpu", "TPU_V3", 8)),
         (needs("tpu_v3", topology="4x4"), accelerated("cloud-tpu", "TPU_V3", 32)),
@@ -69,6 +79,7 @@ def test_a_reservation() -> None:
         machine_type="a4x-highgpu-4g",
         accelerator_type="NVIDIA_GB200",
         accelerator_count=4,
+        architecture="arm64",
         reservation="blocks",
     )
 
@@ -83,12 +94,24 @@ def test_a_reservation() -> None:
         (needs("tpu_v7x", 1), "Vertex AI has no tpu_v7x 1x1x1", V7X),
         (needs("tpu_v3", 12), "tpu_v3: no slice of 12 cores", "allowed: 8, multiples of 32"),
         (needs("tpu_v3", 8, service_tier="FREEBIE"), "tpu_v3 cannot be had spot", "allowed: PROD (on demand)"),
+        (
+            needs("tpu_v5e", topology="4x4", service_tier="FREEBIE"),
+            "ct5lp-hightpu-4t cannot be had spot",
+            "allowed: PROD (on demand), a reservation",
+        ),
+        (
+            needs("tpu_v6e", 1, service_tier="flex-start"),
+            "ct6e-standard-1t cannot be had flex-start",
+            "allowed: PROD (on demand), FREEBIE (spot), a reservation",
+        ),
         (needs("tpu_v6e", 8, replicas=2), ONE_REPLICA, ""),
         (needs("tpu_v6e", 8, slices=2), ONE_REPLICA, ""),
         (needs(cpu=97), TOO_MUCH, "at most: 96 vCPUs and 624 GiB (n1-highmem-96)"),
         # a row of Vertex's table that its sources do not settle is not used
         (needs("t4", 4, cpu=70), TOO_MUCH, "at most: 32 vCPUs and 208 GiB (n1-highmem-32)"),
-        (needs(architecture="ARM"), "Vertex AI has no Arm machines without GPUs", ""),
+        (needs(architecture="ARM"), "Vertex AI has no such machine with arm64 processors", "there: amd64"),
+        (needs("t4", 1, architecture="arm64"), "Vertex AI has no such machine with arm64 processors", "there: amd64"),
+        (needs(architecture="x86"), "unknown architecture 'x86'", "known: amd64, arm, arm64, haswell"),
         (needs(disk=70_000 * 10**9), "a disk of 70100 GB is too large", "at most 63900 GB"),
     ],
 )

@@ -37,14 +37,17 @@ class Refusal(Exception):
 class Fault:
     """What happens to the next `times` requests of a method whose path ends so.
 
-    status: is answered instead of acting. lost: it is acted, and the connection closed without an answer.
-    delay:  seconds before anything else.
+    status: is answered instead of acting, with the text if there is one. lost: it is acted, and the connection closed
+            without an answer.
+    delay:  seconds before anything else. evicts: all jobs are forgotten before it is acted.
     """
 
     method: str
     ends: str = ""
     status: int = 0
+    text: str = ""
     lost: bool = False
+    evicts: bool = False
     delay: float = 0.0
     retry_after: str = ""
     times: int = 1
@@ -54,6 +57,9 @@ class Fault:
 class JobService:
     """jobs: by name. coming: the states that a job goes through, one at each look at it; then it stays.
     log:  method and what the path names, in order of arrival. peak: the most requests at a time.
+    one_in: of so many submissions one is taken, and the others are answered that there are too many.
+    cancelling: how often a job that is cancelled is still seen so.
+    operations: what the looks at operations find, one after the other; then they are done.
     """
 
     coming: Sequence[str] = ("JOB_STATE_PENDING", "JOB_STATE_RUNNING")
@@ -63,10 +69,14 @@ class JobService:
     log: list[tuple[str, str]] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     peak: int = 0
+    one_in: int = 1
+    cancelling: int = 0
+    operations: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
         self._under_way = 0
+        self._asked = 0
         self._count = 0
         self._looks: Counter[str] = Counter()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -135,7 +145,7 @@ class JobService:
         with self._lock:
             self.log.append((method, f"{kind}{':' + verb if verb else ''}"))
             if kind == "operations":
-                return {"name": name, "done": True}
+                return {"name": name, **(self.operations.pop(0) if self.operations else {"done": True})}
             match method, number, verb:
                 case "POST", None, None:
                     return self._create(region, body)
@@ -151,6 +161,9 @@ class JobService:
                     raise Refusal(404, "NOT_FOUND", f"no such method: {method} {path}")
 
     def _create(self, region: str, body: Any) -> dict[str, Any]:
+        self._asked += 1
+        if self._asked % self.one_in:
+            raise Refusal(429, "RESOURCE_EXHAUSTED", "too many submissions a minute")
         self.bodies.append(body)
         try:
             job = protos.parsed(body)
@@ -176,7 +189,9 @@ class JobService:
     def _look(self, name: str) -> dict[str, Any]:
         job = self._job(name)
         state = job["state"]
-        if state == "JOB_STATE_CANCELLING":
+        if state == "JOB_STATE_CANCELLING" and self.cancelling:
+            self.cancelling -= 1
+        elif state == "JOB_STATE_CANCELLING":
             _set_state(job, "JOB_STATE_CANCELLED", self.error)
         elif state in ACTIVE:
             step = min(self._looks[name], len(self.coming) - 1)
@@ -276,6 +291,8 @@ def _handler(service: JobService) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
             fault = service.fault(self.command, address.path) or Fault(method="", times=0)
             time.sleep(fault.delay)
+            if fault.evicts:
+                service.evict()
             try:
                 if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                     raise Refusal(401, "UNAUTHENTICATED", "the token is wrong")
@@ -288,7 +305,7 @@ def _handler(service: JobService) -> type[BaseHTTPRequestHandler]:
             if fault.lost:
                 self.close_connection = True
                 return
-            text = json.dumps(answer).encode()
+            text = (fault.text or json.dumps(answer)).encode()
             self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from tests.vectors import xmanager
 from tests.vectors.invocation import invocation
 from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
-from tests.vertex.manifests import BOARD, T4, TRAINER, experiment, job, manifests, resolved, vertex
+from tests.vertex.manifests import BOARD, T4, experiment, job, manifests, resolved, vertex
 from tests.vertex.test_custom_job_resource import REQUEST
-from xmgen import compiler, lock, planner, program, summary
+from xmgen import compiler, lock, names, planner, program, summary
 from xmgen.errors import InputError, Problem
 from xmgen.executors import late_bindings
 from xmgen.executors import vertex as custom_jobs
@@ -121,6 +122,28 @@ def test_a_unit_is_one_custom_job_with_a_worker_pool_per_job() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [("", ""), ("a" * 200, "a"), ("ab " * 60, "ab"), ("é🎉\t" * 99, "é🎉"), ("%(x)s {y} $(HOME)", "%(x)s {y} $(HOME)")],
+)
+def test_a_title_of_any_length_makes_a_name_that_vertex_ai_takes(title: str, shown: str) -> None:
+    compiled = replace(experiment(), title=title)
+    [unit] = planner.plan(compiled).units
+    [manifest] = manifests(compiled)
+    name = manifest["displayName"]
+    assert len(name) <= 128
+    assert name == unit.name if not title else name.startswith(shown) and name.endswith(f" {unit.name}")
+    assert name == name.strip()
+
+
+def test_jobs_of_a_group_have_a_folder_each_whatever_they_are_called() -> None:
+    [manifest] = manifests(experiment((job(name="训练"), job(name="评估"), job(name="Chief 1"))))
+    found = [pool["containerSpec"]["env"][0]["value"] for pool in manifest["jobSpec"]["workerPoolSpecs"]]
+    folders = [each.rpartition("/")[2] for each in found]
+    assert (len(set(folders)), all(folders), folders[2]) == (3, True, "chief-1")
+
+
+A100 = Accelerator(type="a100", count=1)
 N1 = {"machineType": "n1-standard-4"}
 RESERVATION = "projects/acme/zones/us-central1-a/reservations/ours"
 
@@ -369,6 +392,85 @@ TRAIN = "work unit 1, job train"
             ],
         ),
         (
+            experiment(
+                job(env={"CHIEF": "%objectname(workerpool0)%"}),
+                executables=(Dockerfile(name="trainer", path="a", dockerfile="a/Dockerfile", digest="sha256:0"),),
+            ),
+            [
+                Problem(
+                    "has the address of a worker pool in its environment, but the entry point of 'trainer' is not "
+                    "known",
+                    TRAIN,
+                    "use xm.PythonContainer, or let the image's own entry point read CLUSTER_SPEC",
+                )
+            ],
+        ),
+        (
+            experiment(job(env={f"A{number}": "" for number in range(100)})),
+            [Problem("has 100 environment variables", TRAIN, "at most 99 on Vertex AI")],
+        ),
+        (
+            experiment(job(executor=vertex(on={"tensorboard": TensorboardCapability(name="runs")}))),
+            [
+                Problem(
+                    "'runs' is no TensorBoard",
+                    TRAIN,
+                    "projects/<project>/locations/<region>/tensorboards/<id>, or what "
+                    "`vertex.get_default_client().get_or_create_tensorboard(name)` returns",
+                )
+            ],
+        ),
+        (
+            experiment(job(executor=vertex(on={"service_account": "me"}))),
+            [Problem("'me' is no service account", TRAIN, names.not_a_service_account("me"))],
+        ),
+        (
+            experiment(
+                job(
+                    executor=vertex(
+                        A100, service_tier="reservation", location="us-east1", on={"reservation": RESERVATION}
+                    )
+                )
+            ),
+            [
+                Problem(
+                    "jobs ask for us-central1, us-east1, but a stack's bucket, images and jobs are in one region",
+                    "",
+                    "compile the jobs of each region into a stack of their own",
+                )
+            ],
+        ),
+        (
+            experiment(
+                (
+                    job(executor=vertex(A100, service_tier="batch")),
+                    job(name="w", executor=vertex(replace(A100, count=2), replicas=2, service_tier="batch")),
+                )
+            ),
+            [
+                Problem(
+                    "its jobs take 1 x a2-highgpu-1g, 2 x a2-highgpu-2g, but flex-start takes one kind of machine for "
+                    "all",
+                    GROUP,
+                    "ask for the same in all jobs, or for another service_tier",
+                )
+            ],
+        ),
+        (
+            experiment(job(executor=vertex(A100, service_tier="batch", on={"timeout": 8 * 24 * 3600}))),
+            [Problem("its timeout is 691200 s, but flex-start lends machines for seven days", GROUP, "at most 604800")],
+        ),
+        (
+            experiment(job(executor=vertex(on={"network": "projects/acme/global/networks/n"}))),
+            [
+                Problem(
+                    "'projects/acme/global/networks/n' is no network",
+                    TRAIN,
+                    "projects/<project number>/global/networks/<network>",
+                )
+            ],
+        ),
+        (
             experiment(job(env={"A-B": ""})),
             [Problem("'A-B' cannot name an environment variable on Vertex AI", TRAIN, "letters, digits and `_`")],
         ),
@@ -404,6 +506,28 @@ def test_what_vertex_ai_does_not_do_is_refused_with_what_it_does(compiled: Exper
     with pytest.raises(InputError) as caught:
         planner.plan(compiled)
     assert list(caught.value.problems) == problems
+
+
+def test_what_is_wrong_with_an_executor_that_a_sweep_shares_is_said_once() -> None:
+    shared = vertex(on={"network": "n"})
+    with pytest.raises(InputError) as caught:
+        planner.plan(experiment(job("1", executor=shared), job("2", executor=shared)))
+    assert [problem.message for problem in caught.value.problems] == ["'n' is no network"]
+
+
+def test_the_region_is_where_the_reservation_is() -> None:
+    reserved = vertex(A100, service_tier="reservation", on={"reservation": RESERVATION})
+    plan = planner.plan(experiment(job(executor=reserved)))
+    assert plan.vertex is not None
+    assert plan.vertex.region == "us-central1"
+
+
+def test_secrets_are_shown_by_vertex_ai_which_is_noted() -> None:
+    secret = Reference(kind="secret", name="key")
+    plan = planner.plan(experiment(job(env={"KEY": secret.token}), references=(secret,)))
+    assert plan.notes == (
+        "Vertex AI shows the arguments and environment of a CustomJob, secrets included, to whoever may read it.",
+    )
 
 
 def test_plain_text_that_looks_like_an_address_is_left_alone_and_noted() -> None:
@@ -680,9 +804,13 @@ def test_the_lock_file_keeps_every_setting() -> None:
     assert lock.loads(lock.dumps(compiled), "lock") == compiled
 
 
-def test_the_image_is_built_for_amd64() -> None:
-    [image] = planner.plan(experiment(job(), executables=(TRAINER,))).images
-    assert image.architectures == ("amd64",)
+def test_images_are_built_for_the_machines_that_run_them() -> None:
+    gb200 = vertex(Accelerator(type="gb200", count=4), on={"reservation": RESERVATION})
+    built = {
+        name: planner.plan(experiment(*jobs)).images[0].architectures
+        for name, jobs in {"n1": [job()], "gb200": [job(executor=gb200)], "both": [job(), job(executor=gb200)]}.items()
+    }
+    assert built == {"n1": ("amd64",), "gb200": ("arm64",), "both": ("amd64", "arm64")}
 
 
 def test_a_summary_says_what_the_worker_pools_are() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.engine.harness import until
 from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, Fault, JobService
 from tests.vertex.project import job as arguments
@@ -17,7 +20,7 @@ from xmgen.provider import custom_job, custom_job_api, custom_job_shape
 from xmgen.provider.custom_job import CustomJobResource
 from xmgen.provider.resource import Difference, Request, Urn
 from xmgen.provider.settings import Settings
-from xmgen.provider.wire import UNKNOWN
+from xmgen.provider.wire import SECRET, SIGNATURE, UNKNOWN
 
 URN = Urn("urn:pulumi:dev::experiments::xmgen:vertex:CustomJob::a")
 
@@ -75,6 +78,25 @@ def gpu(machine: str, kind: str, count: int) -> dict[str, Any]:
     return {"machineType": machine, "acceleratorType": kind, "acceleratorCount": count}
 
 
+A100 = gpu("a2-highgpu-1g", "NVIDIA_TESLA_A100", 1)
+FLEX = {"scheduling": {"strategy": "FLEX_START", "maxWaitDuration": "0s", "timeout": "604800s"}}
+SPOT = {"scheduling": {"strategy": "SPOT"}}
+BOARD = "projects/1/locations/us-central1/tensorboards/2"
+
+
+def pool(machine: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": "a"}, **changes}
+
+
+def reserved(zone: str) -> dict[str, Any]:
+    affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name"}
+    return {**A100, "reservationAffinity": {**affinity, "values": [f"projects/p/zones/{zone}/reservations/r"]}}
+
+
+def variables(count: int) -> list[dict[str, str]]:
+    return [{"name": f"A{number}", "value": ""} for number in range(count)]
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -91,7 +113,19 @@ def gpu(machine: str, kind: str, count: int) -> dict[str, Any]:
         inputs(machine={"machineType": UNKNOWN}, displayName=UNKNOWN, project=UNKNOWN),
         inputs(spec={"baseOutputDirectory": {"outputUriPrefix": UNKNOWN}}),
         inputs(jobSpec=UNKNOWN),
-        inputs(spec={"scheduling": {"strategy": "FLEX_START", "maxWaitDuration": "0s", "timeout": "3.5s"}}),
+        inputs(spec=FLEX, machine=A100),
+        inputs(spec={**FLEX, "workerPoolSpecs": [pool(A100), {}, pool(A100, replicaCount=3)]}),
+        inputs(spec=FLEX, machine={"machineType": "new-machine-1g"}),
+        inputs(spec=SPOT, machine={**V5E, "tpuTopology": "2x2"}),
+        inputs(region=UNKNOWN, spec={"tensorboard": BOARD, "serviceAccount": "a@b.iam"}),
+        inputs(wait=UNKNOWN, after={"a": UNKNOWN}, labels={"owner": UNKNOWN}),
+        inputs(after=UNKNOWN),
+        inputs(machine=gpu("n1-standard-64", T4, 1)),  # a row of Vertex AI's table that cannot be read with certainty
+        inputs(machine=V5E, spec={"tensorboard": BOARD}),
+        inputs(machine=reserved("us-central1-b")),
+        inputs(pool={"containerSpec": {"imageUri": "a", "env": variables(100)}}),
+        inputs(labels={f"label-{number}": "x" for number in range(63)}),
+        inputs(spec={"network": "projects/123/global/networks/ours"}),
         inputs(spec={"serviceAccount": "a@b.iam", "tensorboard": "projects/1/locations/us-central1/tensorboards/2"}),
     ],
 )
@@ -138,7 +172,13 @@ def test_what_the_api_takes_is_taken(values: dict[str, Any]):
                 "a lower-case letter, then lower-case letters, digits, `-`, `_`"
             },
         ),
-        (inputs(region=""), {"region": "is missing | pulumi config set gcp:region"}),
+        (
+            inputs(region=""),
+            {
+                "region": "is missing | "
+                "`xmgen up dev --set gcp:region=…`, or `pulumi config set gcp:region … --stack dev`"
+            },
+        ),
         (inputs(region="us-central1-a"), {"region": "'us-central1-a' is no region of Google Cloud | "}),
         (inputs(displayName=""), {"displayName": "must be 1 to 128 characters, not '' | "}),
         (inputs(spec={"workerPoolSpecs": []}), {POOLS: "a CustomJob needs at least one worker pool | "}),
@@ -211,10 +251,132 @@ def test_what_the_api_takes_is_taken(values: dict[str, Any]):
             ),
             {f"{POOL}.machineSpec.reservationAffinity": "a specific reservation needs `key` and `values` | "},
         ),
+        (inputs(wait="yes"), {"wait": "must be true or false | "}),
+        (inputs(after=["a"]), {"after": "must be a mapping of resources' names to jobs' names | "}),
+        (
+            inputs(spec={"workerPoolSpecs": [{}, SECOND]}),
+            {POOL: "the first worker pool must not be empty | "},
+        ),
+        (
+            inputs(spec={"workerPoolSpecs": [pool(A100), {**SECOND, "replicaCount": 0}]}),
+            {f"{POOLS}[1].replicaCount": "a worker pool has at least one replica | "},
+        ),
+        (
+            inputs(spec={"workerPoolSpecs": [pool(A100), pool(V5E, replicaCount=2)]}),
+            {
+                f"{POOLS}[1].replicaCount": "a job on TPUs has one replica, not 2 | ",
+                POOLS: "a job on TPUs has one worker pool | make the other jobs work units of their own",
+            },
+        ),
+        (inputs(pool={"containerSpec": {}}), {f"{POOL}.containerSpec.imageUri": "is missing | "}),
+        (
+            inputs(pool={"containerSpec": {"imageUri": "a", "env": variables(101)}}),
+            {f"{POOL}.containerSpec.env": "101 variables are too many | at most 100"},
+        ),
+        (
+            inputs(pool={"containerSpec": {"imageUri": "a", "env": [*variables(1), *variables(1)]}}),
+            {f"{POOL}.containerSpec.env": "two variables are called A0 | "},
+        ),
+        (
+            inputs(spec={"workerPoolSpecs": [{"replicaCount": 1, "containerSpec": {"imageUri": "a"}}]}),
+            {f"{POOL}.machineSpec": "is missing | "},
+        ),
+        (inputs(machine={"machineType": ""}), {f"{POOL}.machineSpec.machineType": "is missing | "}),
+        (
+            inputs(machine={"machineType": "n1-standard-4", "acceleratorType": T4}),
+            {f"{POOL}.machineSpec.acceleratorCount": "acceleratorType and acceleratorCount go together | "},
+        ),
+        (
+            inputs(machine={"machineType": "a4x-maxgpu-4g-metal"}),
+            {f"{POOL}.machineSpec.machineType": "Vertex AI has no custom jobs on a4x-maxgpu-4g-metal | "},
+        ),
+        (
+            inputs(machine={"machineType": "a2-highgpu-1g"}),
+            {
+                f"{POOL}.machineSpec.acceleratorType": "a2-highgpu-1g comes with GPUs | "
+                "acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1"
+            },
+        ),
+        (
+            inputs(machine=gpu("n1-standart-4", T4, 1)),
+            {f"{POOL}.machineSpec.machineType": f"n1-standart-4 takes no {T4} | did you mean 'n1-standard-4'?"},
+        ),
+        (
+            inputs(machine={**V5E, "acceleratorType": "TPU_V5_LITEPOD", "acceleratorCount": 4}),
+            {
+                f"{POOL}.machineSpec.acceleratorType": "ct5lp-hightpu-4t takes no acceleratorType | "
+                "tpuTopology says how many chips"
+            },
+        ),
+        (
+            inputs(machine={"machineType": "cloud-tpu"}),
+            {f"{POOL}.machineSpec.acceleratorType": "cloud-tpu needs an accelerator | one of TPU_V2, TPU_V3"},
+        ),
+        (
+            inputs(labels={f"label-{number}": "x" for number in range(64)}),
+            {"labels": "64 labels are too many | at most 63; xmgen adds one of its own"},
+        ),
+        (
+            inputs(labels={"team": "Vision"}),
+            {"labels.team": "'Vision' is no value of a label | at most 63 lower-case letters, digits, `-` and `_`"},
+        ),
+        (
+            inputs(pool={"replicaCount": 2**63}),
+            {f"{POOL}.replicaCount": f"must be a whole number of 64 bits, not {2**63} | "},
+        ),
+        (inputs(pool={"replicaCount": True}), {f"{POOL}.replicaCount": "must be a whole number, not True | "}),
+        (
+            inputs(spec={"network": "projects/acme/global/networks/ours"}),
+            {
+                "jobSpec.network": "must be projects/<project number>/global/networks/<network>, "
+                "not 'projects/acme/global/networks/ours' | "
+            },
+        ),
+        (
+            inputs(spec={"tensorboard": BOARD, "serviceAccount": "a@b.iam"}, region="europe-west4"),
+            {
+                "jobSpec.tensorboard": "is in us-central1, but the job runs in europe-west4 | "
+                "a TensorBoard of the same region"
+            },
+        ),
+        (
+            inputs(machine=reserved("us-east1-b")),
+            {
+                f"{POOL}.machineSpec.reservationAffinity.values": "the reservation is in us-east1-b, but the job runs "
+                "in us-central1 | a reservation in a zone of the same region"
+            },
+        ),
+        (
+            inputs(spec=FLEX),
+            {"jobSpec.scheduling.strategy": "Vertex AI has no n1-standard-4 with FLEX_START | "},
+        ),
+        (
+            inputs(spec=FLEX, machine=V5E),
+            {"jobSpec.scheduling.strategy": "Vertex AI has no ct5lp-hightpu-4t 4x4 with FLEX_START | "},
+        ),
+        (
+            inputs(spec={"scheduling": {**FLEX["scheduling"], "timeout": "604801s"}}, machine=A100),
+            {"jobSpec.scheduling.timeout": "a job with FLEX_START runs for at most 604800s | "},
+        ),
+        (
+            inputs(spec={**FLEX, "workerPoolSpecs": [pool(A100), pool(gpu("a2-highgpu-2g", "NVIDIA_TESLA_A100", 2))]}),
+            {"jobSpec.scheduling.strategy": "FLEX_START takes worker pools of the same machines only | "},
+        ),
+        (
+            inputs(spec=SPOT, machine=V5E),
+            {"jobSpec.scheduling.strategy": "Vertex AI has no ct5lp-hightpu-4t 4x4 with SPOT | "},
+        ),
     ],
 )
 def test_what_the_api_refuses_is_refused_with_what_is_right(values: dict[str, Any], found: dict[str, str]):
     assert problems(values) == found
+
+
+def test_a_secret_is_not_told_when_it_is_wrong():
+    values = inputs(labels={"key": {SIGNATURE: SECRET, "value": "Hunter2!"}})
+    assert problems(values) == {
+        "labels.key": "'[secret]' is no value of a label | at most 63 lower-case letters, digits, `-` and `_`"
+    }
 
 
 def test_the_shape_is_that_of_the_official_messages(service: JobService):
@@ -267,11 +429,24 @@ def diff(before: dict[str, Any], after: dict[str, Any], **state: Any) -> Differe
         ({"encryptionSpec": {"kmsKeyName": "k"}}, "encryptionSpec"),
         ({"spec": {"scheduling": {"timeout": "60s"}}}, "jobSpec.scheduling"),
         ({"pool": {"diskSpec": {"bootDiskSizeGb": 200}}}, f"{POOL}.diskSpec"),
+        ({"pool": {"diskSpec": {"bootDiskType": "hyperdisk-balanced"}}}, f"{POOL}.diskSpec"),
+        ({"after": {"b": "projects/1/locations/us-central1/customJobs/2"}}, "after"),
+        ({"spec": {"workerPoolSpecs": [inputs()["jobSpec"]["workerPoolSpecs"][0], {}]}}, POOLS),
+        (
+            {"pool": {"containerSpec": {**inputs()["jobSpec"]["workerPoolSpecs"][0]["containerSpec"], "args": [""]}}},
+            f"{POOL}.containerSpec.args[0]",
+        ),
     ],
 )
 def test_every_change_replaces(change: dict[str, Any], path: str):
     found = diff(inputs(), inputs(**change))
     assert (set(found.changes), found.replaces) == ({path}, {path})
+
+
+def test_the_only_disk_that_a_machine_boots_from_is_no_change():
+    machine = gpu("a3-ultragpu-8g", "NVIDIA_H200_141GB", 8)
+    read = {"bootDiskType": "hyperdisk-balanced", "bootDiskSizeGb": 100}
+    assert diff(inputs(machine=machine, pool={"diskSpec": read}), inputs(machine=machine)) == Difference()
 
 
 @pytest.mark.parametrize(
@@ -280,6 +455,7 @@ def test_every_change_replaces(change: dict[str, Any], path: str):
         {"wait": False},
         {"labels": {}},
         {"spec": {"scheduling": {"strategy": "STANDARD", "timeout": "604800s", "restartJobOnWorkerRestart": False}}},
+        {"spec": {"scheduling": {"maxWaitDuration": "86400s"}}},
         {"pool": {"replicaCount": "1", "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 100}}},
     ],
 )
@@ -343,12 +519,14 @@ def test_the_label_is_the_same_for_the_same_job_only(service: JobService):
         for urn, where, body in [
             (URN.text, place, {"displayName": "a"}),
             (URN.text, place, {"displayName": "a"}),
+            (URN.text, place, {"labels": {"a": "b"}, "displayName": "a"}),
+            (URN.text, place, {"displayName": "a", "labels": {"a": "b"}}),
             (f"{URN.text}-2", place, {"displayName": "a"}),
             (URN.text, place, {"displayName": "b"}),
             (URN.text, custom_job_api.Place("other", "us-central1"), {"displayName": "a"}),
         ]
     }
-    assert len(labels) == 4
+    assert len(labels) == 5
     assert problems(inputs(labels={custom_job_api.LABEL: next(iter(labels))})) == {}
 
 
@@ -359,3 +537,222 @@ def test_a_job_that_ends_while_it_is_cancelled_is_deleted_all_the_same(service: 
     service.coming = ("JOB_STATE_RUNNING", "JOB_STATE_SUCCEEDED")
     run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
     assert service.jobs == {}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(method="POST", ends=":cancel", evicts=True), Fault(method="DELETE", evicts=True)],
+    ids=["cancelled", "deleted"],
+)
+def test_a_job_that_vanishes_while_it_is_deleted_is_deleted(service: JobService, fault: Fault):
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    service.faults.append(copy.copy(fault))
+    run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
+    assert (service.jobs, service.faults[0].times) == ({}, 0)
+
+
+def test_a_job_that_cannot_be_cancelled_is_told_of(service: JobService):
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    service.faults.append(Fault(method="POST", ends=":cancel", status=400, times=99))
+    with pytest.raises(OperationError, match="Vertex AI answers 400: as the test wants it"):
+        run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
+    assert service.states() == ["JOB_STATE_RUNNING"]
+
+
+def test_a_cancellation_that_takes_its_time_is_asked_for_once(service: JobService):
+    service.cancelling = 4
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
+    assert (service.jobs, service.count("POST", "customJobs:cancel")) == ({}, 1)
+
+
+def test_deleting_no_longer_than_the_timeout(service: JobService):
+    service.cancelling = 10**6
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    hurried = replace(REQUEST, timeout=0.1)
+    with pytest.raises(OperationError, match=r"0\.1 s are over, and the job is not deleted yet"):
+        run(lambda resource: resource.delete(hurried, state.id, inputs(), state.outputs), service)
+
+
+def test_a_deletion_is_followed_to_its_end(service: JobService):
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    service.operations = [{"done": False}, {"done": False}, {"done": True, "error": {"message": "it is locked"}}]
+    with pytest.raises(OperationError, match="Vertex AI cannot delete the job: it is locked"):
+        run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
+    assert service.operations == []
+
+
+@pytest.mark.parametrize("state", sorted(custom_job.ENDED))
+def test_a_job_that_has_ended_is_deleted_without_a_cancellation(service: JobService, state: str):
+    made = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    service.become(state)
+    run(lambda resource: resource.delete(REQUEST, made.id, inputs(), made.outputs), service)
+    assert (service.jobs, service.count("POST", "customJobs:cancel")) == ({}, 0)
+
+
+# The end of a wait
+
+
+@pytest.mark.parametrize("state", sorted(custom_job.ENDED))
+def test_a_wait_ends_with_the_job(service: JobService, state: str):
+    service.coming = ("JOB_STATE_RUNNING", state)
+    made = run(lambda resource: resource.create(REQUEST, inputs(wait=True)), service)
+    assert made.outputs["state"] == state
+    assert bool(made.reasons) == (state != custom_job.SUCCEEDED)
+
+
+def test_an_api_that_does_not_answer_any_more_ends_the_wait_and_not_the_job(service: JobService):
+    service.faults.append(Fault(method="GET", ends="/1", status=403, times=99))
+    made = run(lambda resource: resource.create(REQUEST, inputs(wait=True)), service)
+    assert made.id == next(iter(service.jobs))
+    [reason] = made.reasons
+    assert reason.startswith(
+        "not waited for to the end: Vertex AI answers 403: as the test wants it. "
+        "The job goes on, and the next `pulumi up` waits for it"
+    )
+
+
+def test_who_does_not_wait_does_not_begin_to(service: JobService):
+    service.coming = ("JOB_STATE_RUNNING", "JOB_STATE_SUCCEEDED")
+    made = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    looked = run(lambda resource: resource.update(REQUEST, made.id, inputs(), inputs(), made.outputs), service)
+    assert looked.outputs["state"] == "JOB_STATE_RUNNING"
+
+
+def test_a_job_that_has_ended_need_not_be_there_any_more(service: JobService):
+    known = {"state": "JOB_STATE_SUCCEEDED", "error": ""}
+    name = "projects/1/locations/us-central1/customJobs/2"
+    waited = run(lambda resource: resource.update(REQUEST, name, inputs(wait=True), inputs(), known), service)
+    assert (waited.outputs, waited.reasons) == (known, ())
+
+
+# Imports
+
+
+def test_an_import_has_what_would_have_made_the_job(service: JobService):
+    made = run(lambda resource: resource.create(REQUEST, inputs(labels={"team": "vision"})), service)
+    found = run(lambda resource: resource.read(REQUEST, made.id, {}, {}), service)
+    assert found.inputs == inputs(labels={"team": "vision"}, project="123456789012")
+    assert found.outputs["state"] == "JOB_STATE_PENDING"
+    by_id = run(lambda resource: resource.read(REQUEST, made.id.replace("123456789012", "acme"), {}, {}), service)
+    assert by_id.inputs == inputs(labels={"team": "vision"})
+
+
+def test_there_is_nothing_to_import(service: JobService):
+    name = "projects/1/locations/us-central1/customJobs/2"
+    assert run(lambda resource: resource.read(REQUEST, name, {}, {}), service) is None
+
+
+# Requests
+
+
+def test_a_sweep_gets_through_although_only_so_many_are_taken_at_a_time(
+    service: JobService, monkeypatch: pytest.MonkeyPatch
+):
+    """With eight attempts each there would be too few for all."""
+    monkeypatch.setattr(custom_job_api, "_LONGEST_DELAY", 0.02)
+    service.one_in = 7
+    requests = [replace(REQUEST, urn=Urn(f"{URN.text}-{number}")) for number in range(20)]
+
+    async def sweep(resource: CustomJobResource) -> list[Any]:
+        return await asyncio.gather(*(resource.create(request, inputs()) for request in requests))
+
+    made = run(sweep, service)
+    assert sorted(state.id for state in made) == sorted(service.jobs)
+    assert len(service.bodies) == 20
+
+
+def test_between_attempts_it_waits_longer_and_longer_or_as_long_as_it_is_told(
+    service: JobService, monkeypatch: pytest.MonkeyPatch
+):
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(custom_job_api, "_FIRST_DELAY", 1.0)
+    monkeypatch.setattr(custom_job_api.random, "uniform", lambda least, most: most)
+    monkeypatch.setattr(custom_job_api.asyncio, "sleep", sleep)
+    service.faults.append(Fault(method="POST", status=429, times=4))
+    service.faults.append(Fault(method="POST", status=429, retry_after="25"))
+    service.faults.append(Fault(method="POST", status=429, retry_after="9999"))
+    service.faults.append(Fault(method="POST", status=429, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"))
+    run(lambda resource: resource.create(REQUEST, inputs()), service)
+    assert waited == [1, 2, 4, 8, 25, 60, 32]
+
+
+def test_an_answer_that_takes_too_long_is_no_answer(service: JobService, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(custom_job_api, "_TIMEOUT", (5.0, 0.2))
+    service.faults.append(Fault(method="POST", delay=1.0))
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    assert service.jobs[state.id]["displayName"] == "train"
+
+
+class Answer:
+    def __init__(self, text: str) -> None:
+        self.text, self.reason = text, "Bad Request"
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+VIOLATION = {"field": "job_spec", "description": "is too long"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"error": {"message": "no"}}', "no"),
+        ('{"error": {"status": "INVALID_ARGUMENT"}}', "INVALID_ARGUMENT"),
+        (
+            json.dumps({"error": {"message": "no", "details": [{"fieldViolations": [VIOLATION]}]}}),
+            "no\n  job_spec: is too long",
+        ),
+        ("<html>\n<body>Log in", "<html>"),
+        ("[]", "[]"),
+        ("", "Bad Request"),
+    ],
+)
+def test_what_an_answer_says(text: str, message: str):
+    assert custom_job_api._message(Answer(text)) == message
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(200, "asked 8 times: an answer that is not the API's: <html>"), (302, "Vertex AI answers 302: <html>")],
+)
+def test_an_answer_of_somebody_else_is_no_defect(service: JobService, status: int, says: str):
+    service.faults.append(Fault(method="GET", status=status, text="<html>\nLog in", times=99))
+    with pytest.raises(OperationError, match=says):
+        run(lambda resource: resource.create(REQUEST, inputs()), service)
+    assert service.bodies == []
+
+
+async def interrupted(resource: CustomJobResource, service: JobService, *requests: Request) -> list[Any]:
+    """What creates end with that are cancelled when the first submission has been sent."""
+    tasks = [asyncio.ensure_future(resource.create(request, inputs())) for request in requests]
+    await asyncio.to_thread(until, lambda: service.faults[0].times == 0, "it is being submitted")
+    for task in tasks:
+        task.cancel()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_ctrl_c_sends_nothing_that_was_not_sent_yet(service: JobService):
+    service.faults.append(Fault(method="POST", delay=0.5))
+    settings = Settings(vertex_endpoint=service.address, access_token=TOKEN, vertex_concurrency=1)
+    others = (replace(REQUEST, urn=Urn(f"{URN.text}-{number}")) for number in range(3))
+
+    async def whole() -> list[Any]:
+        return await interrupted(CustomJobResource(settings), service, REQUEST, *others)
+
+    first, *rest = asyncio.run(whole())
+    assert [first.id] == list(service.jobs)
+    assert [type(each) for each in rest] == [asyncio.CancelledError] * 3
+
+
+def test_ctrl_c_and_a_lost_answer_leave_a_job_that_is_found_again(service: JobService):
+    service.faults.append(Fault(method="POST", delay=0.3, lost=True))
+    [ended] = run(lambda resource: interrupted(resource, service, REQUEST), service)
+    assert isinstance(ended, asyncio.CancelledError)
+    state = run(lambda resource: resource.create(REQUEST, inputs()), service)
+    assert ([state.id], len(service.bodies)) == (list(service.jobs), 1)

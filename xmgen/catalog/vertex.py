@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import xmgen.catalog as registry
 from xmgen.catalog import tiers, tpu
-from xmgen.catalog.model import Gpu, MachineType, Provisioning, Tpu
-from xmgen.catalog.options import Refused, gpu_count, location, ok, wrong_amounts
-from xmgen.errors import Problem
+from xmgen.catalog.model import Architecture, Gpu, MachineType, Provisioning, Tpu
+from xmgen.catalog.options import ARCHITECTURES, Refused, gpu_count, location, ok, wrong_amounts
+from xmgen.errors import Problem, did_you_mean
 from xmgen.experiment import Accelerator, JobRequirements
 
 DEFAULT_MACHINE = "n1-standard-4"
@@ -22,6 +22,9 @@ DISK_GB = 100
 """Vertex's default boot disk, which holds the system and the image; what a job asks for comes on top."""
 MAX_DISK_GB = 64_000
 _GB = 10**9
+
+FLEX_START = frozenset({"l4_24th", "a100", "a100_80gib", "h100", "h100_mega", "h200", "b200"})
+"""GPUs that it finds, see https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws; nothing else has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class VertexMachine:
     accelerator_type, accelerator_count: of `MachineSpec`; None and 0 without one and for TPUs given by topology.
     tpu_topology:  of `MachineSpec`. A TPU job has exactly one worker pool of one replica.
     replicas:      `replicaCount`.
+    architecture:  what its image is built for.
     strategy:      `Scheduling.strategy`; a reservation is named in `reservation` and needs no strategy of its own.
     region:        where the job must run; None when it does not matter.
     """
@@ -40,6 +44,7 @@ class VertexMachine:
     accelerator_count: int = 0
     tpu_topology: str | None = None
     replicas: int = 1
+    architecture: Architecture = "amd64"
     boot_disk_gb: int = DISK_GB
     strategy: str = "ON_DEMAND"
     reservation: str | None = None
@@ -56,13 +61,25 @@ def vertex_machine(
         return replace(refused.problem, where=where)
 
 
+def is_sold(machine: MachineType, way: Provisioning, topology: str | None = None) -> bool:
+    """Whether Vertex AI has the machine in a way that Compute Engine has it. topology: of a slice of such machines.
+
+    Spot is not for slices of several: https://cloud.google.com/vertex-ai/docs/training/use-spot-vms
+    """
+    match way:
+        case "flex-start":
+            return machine.accelerator in FLEX_START
+        case "spot":
+            return topology is None or tpu.chips(topology) <= machine.accelerator_count
+        case _:
+            return True
+
+
 def _choose(requirements: JobRequirements, reservation: str | None) -> VertexMachine:
     if wrong := wrong_amounts(requirements):
         raise Refused(wrong)
     asked = requirements.accelerator
     _, region = location(requirements.location)
-    if requirements.architecture and requirements.architecture.lower() in ("arm", "arm64") and asked is None:
-        raise Refused(Problem("Vertex AI has no Arm machines without GPUs"))
     accelerator = ok(registry.accelerator(asked.type)) if asked else None
     ways = ok(tiers.wanted(requirements.service_tier, reservation if asked else None))
     if asked is None or accelerator is None:
@@ -97,6 +114,7 @@ def _gpu(gpu: Gpu, asked: Accelerator, requirements: JobRequirements, ways: Sequ
         machine_type=machine.name,
         accelerator_type=gpu.vertex_type,
         accelerator_count=count,
+        architecture=machine.architecture,
         replicas=hosts * asked.slices,
         strategy=strategy,
     )
@@ -117,7 +135,7 @@ def _tpu(found: Tpu, asked: Accelerator, requirements: JobRequirements, ways: Se
     if not usable:
         hint = f"its machines there: {', '.join(found.vertex.machine_types)}"
         raise Refused(Problem(f"Vertex AI has no machine for {found.id} {topology}", hint=hint))
-    machine, strategy = _smallest(usable[:1], requirements, ways)
+    machine, strategy = _smallest(usable[:1], requirements, ways, topology)
     return VertexMachine(machine_type=machine.name, tpu_topology=topology, strategy=strategy)
 
 
@@ -153,10 +171,17 @@ def _attaching(gpu: Gpu, count: int) -> Iterator[MachineType]:
 
 
 def _smallest(
-    machines: Sequence[MachineType], requirements: JobRequirements, ways: Sequence[Provisioning]
+    machines: Sequence[MachineType],
+    requirements: JobRequirements,
+    ways: Sequence[Provisioning],
+    topology: str | None = None,
 ) -> tuple[MachineType, str]:
     """The smallest machine with room, and Vertex's name for the way to get it (or `RESERVATION`). A job that asks for
     neither CPU nor memory gets XManager's default where that is among the machines."""
+    machines = [
+        replace(machine, provisioning=tuple(way for way in machine.provisioning if is_sold(machine, way, topology)))
+        for machine in _of_architecture(machines, requirements.architecture)
+    ]
     if requirements.cpu is None and requirements.ram is None:
         machines = [machine for machine in machines if machine.name == DEFAULT_MACHINE] or machines
     sold = [machine for machine in machines if tiers.provisioning(machine, ways)]
@@ -169,6 +194,20 @@ def _smallest(
     largest = max(sold, key=lambda machine: (machine.memory_gib, machine.vcpus), default=None)
     hint = f"at most: {largest.vcpus} vCPUs and {largest.memory_gib:g} GiB ({largest.name})" if largest else ""
     raise Refused(Problem("no Vertex AI machine has so many vCPUs and so much memory", hint=hint))
+
+
+def _of_architecture(machines: Sequence[MachineType], asked: str | None) -> Sequence[MachineType]:
+    """Those whose processors are as asked for, under GKE's name or XManager's."""
+    if asked is None:
+        return machines
+    wanted = ARCHITECTURES.get(asked.lower())
+    if wanted is None:
+        raise Refused(Problem(f"unknown architecture {asked!r}", hint=did_you_mean(asked.lower(), ARCHITECTURES)))
+    found = [machine for machine in machines if machine.architecture == wanted]
+    if machines and not found:
+        hint = f"there: {', '.join(sorted({machine.architecture for machine in machines}))}"
+        raise Refused(Problem(f"Vertex AI has no such machine with {wanted} processors", hint=hint))
+    return found
 
 
 def _boot_disk(disk_bytes: int) -> int:

@@ -60,10 +60,9 @@ def custom_job(
         "stack": names.gcp_label(experiment.stack),
         UNIT_LABEL: unit_name,
     }
-    title = f"{experiment.title} " if experiment.title else ""
-    name = f"{title[: _DISPLAY_NAME_LENGTH - len(unit_name)]}{unit_name}"
+    title = experiment.title[: _DISPLAY_NAME_LENGTH - len(unit_name) - 1].rstrip()
     return {
-        "displayName": name,
+        "displayName": f"{title} {unit_name}" if title else unit_name,
         "jobSpec": _job_spec(experiment, unit, unit_name, executor, images, machines),
         "labels": labels,
     }

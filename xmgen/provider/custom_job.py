@@ -7,17 +7,18 @@ is a label, see `custom_job_api`.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from typing import cast
 
 from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
-from xmgen.provider import custom_job_rules, custom_job_shape, faults
-from xmgen.provider.custom_job_api import LABEL, Job, JobService, Place, submission
+from xmgen.provider import custom_job_meaning, custom_job_rules, custom_job_shape, faults
+from xmgen.provider.custom_job_api import Job, JobService, Place, submission
+from xmgen.provider.custom_job_meaning import BODY, body_of
 from xmgen.provider.resource import Difference, Request, State, differences
 from xmgen.provider.settings import Settings
 from xmgen.provider.wire import UNKNOWN, Properties, Value, masked, plain, secrets
 
-BODY = tuple(custom_job_shape.CUSTOM_JOB.fields)
 INPUTS = (*BODY, "project", "region", "wait", "after")
 OUTPUTS = ("name", "state", "createTime", "startTime", "endTime", "error", "consoleUrl", "logUrl", "webAccessUris")
 
@@ -33,6 +34,9 @@ ENDED = frozenset(
 )
 LOST = "LOST"
 """Our own: the job ran when it was last seen, and the API no longer knows it."""
+
+_REFUSALS = 3
+"""After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""
 
 _NAME = re.compile(r"projects/[^/]+/locations/([^/]+)/customJobs/[^/]+")
 _PLACES = {"project": r"[a-z0-9][a-z0-9.:-]*", "region": r"[a-z]+-[a-z]+\d+"}
@@ -55,16 +59,18 @@ class CustomJobResource:
         for key, pattern in _PLACES.items():
             value = inputs.get(key)
             if not isinstance(value, str) or not value:
-                problems[key] = Problem("is missing", hint=f"pulumi config set gcp:{key}")
+                stack = request.urn.stack
+                hint = f"`xmgen up {stack} --set gcp:{key}=…`, or `pulumi config set gcp:{key} … --stack {stack}`"
+                problems[key] = Problem("is missing", hint=hint)
             elif UNKNOWN not in value and not re.fullmatch(pattern, value):
                 problems[key] = Problem(f"{value!r} is no {key} of Google Cloud")
         if inputs.get("wait") not in (None, True, False, UNKNOWN):
             problems["wait"] = Problem("must be true or false")
         if not isinstance(inputs.get("after") or {}, dict | str):
             problems["after"] = Problem("must be a mapping of resources' names to jobs' names")
-        problems |= custom_job_shape.malformed(_body(inputs))
+        problems |= custom_job_shape.malformed(body_of(inputs))
         if not problems:
-            problems = custom_job_rules.broken(_body(inputs))
+            problems = custom_job_rules.broken(body_of(inputs), str(inputs["region"]))
         hidden = tuple(secrets(news))
         return {
             path: Problem(masked(problem.message, hidden), problem.where, masked(problem.hint, hidden))
@@ -72,7 +78,7 @@ class CustomJobResource:
         }
 
     async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
-        before, after = _meaning(olds), _meaning(news)
+        before, after = custom_job_meaning.meaning(olds), custom_job_meaning.meaning(news)
         changes = differences(before, after)
         replaces = frozenset(path for path in changes if path != "wait")
         if not replaces and _to_be_run_again(state, waited=bool(after.get("wait"))):
@@ -83,7 +89,7 @@ class CustomJobResource:
         if request.preview:
             return State(id="", outputs=dict.fromkeys(OUTPUTS, UNKNOWN))
         inputs = cast("Properties", plain(news))
-        body, place = _body(inputs), Place(str(inputs["project"]), str(inputs["region"]))
+        body, place = body_of(inputs), Place(str(inputs["project"]), str(inputs["region"]))
         label = submission(request.urn.text, place, body)
         job, stopped = await self._service.submit(place, body, label)
         faults.at("submitted")
@@ -104,7 +110,7 @@ class CustomJobResource:
         job = await self._service.get(id)
         imported = not state
         if job is not None:
-            found = _imported(id, job) if imported else inputs
+            found = custom_job_meaning.imported(id, job) if imported else inputs
             return State(id=id, outputs=_outputs(job, _place(found, id), frozenset(secrets(inputs))), inputs=found)
         if imported:
             return None
@@ -129,11 +135,23 @@ class CustomJobResource:
         return await self._followed(request, news, known, place)
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
+        try:
+            await asyncio.wait_for(self._removed(request, id), request.timeout)
+        except TimeoutError:
+            message = f"{request.timeout:g} s are over, and the job is not deleted yet"
+            raise OperationError(Problem(message, hint="`pulumi destroy` goes on from here")) from None
+
+    async def _removed(self, request: Request, id: str) -> None:
+        """Cancels a job that runs, and deletes it when it has ended."""
+        refusals = 0.0
         job = await self._service.get(id)
         while job is not None and job.get("state") not in ENDED:
             if job.get("state") != "JOB_STATE_CANCELLING":
                 await request.log.status("cancelling")
-                await self._service.cancel(id)
+                refusal = await self._service.cancel(id)
+                refusals = refusals + 1 if refusal else -math.inf
+                if refusal and refusals == _REFUSALS:
+                    raise refusal
             await self._pause()
             job = await self._service.get(id)
         if job is None:
@@ -180,11 +198,6 @@ class CustomJobResource:
 
     async def _pause(self) -> None:
         await asyncio.sleep(self._settings.vertex_poll_seconds)
-
-
-def _body(inputs: Properties) -> Properties:
-    """The request's body."""
-    return {key: inputs[key] for key in BODY if key in inputs}
 
 
 def _place(inputs: Properties, name: str) -> Place:
@@ -240,50 +253,3 @@ def _still_running(state: State, why: str) -> State:
 def _word(state: Value) -> str:
     """`JOB_STATE_RUNNING` -> `running`."""
     return str(state).removeprefix("JOB_STATE_").lower().replace("_", " ")
-
-
-def _imported(name: str, job: Job) -> Properties:
-    """The inputs that would have made the job."""
-    labels = {key: value for key, value in cast("Properties", job.get("labels") or {}).items() if key != LABEL}
-    _, project, _, region, *_ = name.split("/")
-    body: Properties = {key: job[key] for key in BODY if key in job and key != "labels"}
-    if labels:
-        body["labels"] = labels
-    return {**cast("Properties", _normal(custom_job_shape.CUSTOM_JOB, body)), "project": project, "region": region}
-
-
-def _meaning(values: Properties) -> Properties:
-    """The inputs without what means nothing: an import has the API's own defaults, a program leaves them out."""
-    inputs = cast("Properties", plain(values))
-    meaning = {**inputs, **cast("Properties", _normal(custom_job_shape.CUSTOM_JOB, _body(inputs)) or {})}
-    return {key: value for key, value in meaning.items() if value not in (None, False, [], {})}
-
-
-_DEFAULTS: dict[str, tuple[Value, ...]] = {
-    "strategy": ("STANDARD", "ON_DEMAND", "STRATEGY_UNSPECIFIED"),
-    "timeout": ("604800s",),
-    "bootDiskType": ("pd-ssd",),
-    "bootDiskSizeGb": (100,),
-}
-"""What the API assumes where a field is left out."""
-
-
-def _normal(shape: custom_job_shape.Shape, value: Value) -> Value:
-    """The value as a program would write it; None for one that says nothing."""
-    match shape:
-        case custom_job_shape.Message() if isinstance(value, dict):
-            result: Properties = {}
-            for key, item in value.items():
-                normal = _normal(shape.fields[key], item) if key in shape.fields else item
-                if normal is not None and normal not in _DEFAULTS.get(key, ()):
-                    result[key] = normal
-            return result or None
-        case custom_job_shape.Many() if isinstance(value, list):
-            # An empty worker pool keeps its place.
-            return [{} if (normal := _normal(shape.of, item)) is None else normal for item in value] or None
-        case custom_job_shape.Whole() if isinstance(value, str) and value.lstrip("-").isdecimal():
-            return int(value) or None
-        case custom_job_shape.Text():
-            return value
-        case _:
-            return value or None

@@ -77,33 +77,43 @@ class JobService:
         self._settings = settings
         self._slots = asyncio.Semaphore(settings.vertex_concurrency)
         self._http: _Http | None = None
+        self._submitted = 0
 
     async def submit(self, place: Place, body: Properties, label: str) -> tuple[Job, bool]:
         """The job, submitted once however often it takes; and whether we were cancelled meanwhile.
 
         An answer that is lost says nothing about the job: before every attempt, also the first, which may follow
-        upon a crash, it is looked for. An attempt that has begun is not cancelled: its job must get into the state.
+        upon a crash, it is looked for. A submission that is sent is not cancelled: its job must get into the state.
         """
         labels: Properties = {**cast("Properties", body.get("labels") or {}), LABEL: label}
         labelled: Properties = {**body, "labels": labels}
 
-        async def attempt() -> Job:
-            return await self._find(place, label) or await self._once("POST", f"{place.parent}/customJobs", labelled)
+        async def attempt() -> tuple[Job, bool]:
+            if (found := await self._find(place, label)) is not None:
+                return found, False
+            async with self._slots:
+                http = await self._connected()
+                url = self._url(f"{place.parent}/customJobs")
+                job = await _to_the_end(asyncio.to_thread(http.send, "POST", url, labelled))
+            self._submitted += 1
+            return job
 
-        return await _trying(lambda: _to_the_end(attempt()))
+        # So many may be submitted in a minute: as long as some are, everyone's turn comes.
+        return await _trying(attempt, lambda: self._submitted)
 
     async def get(self, name: str) -> Job | None:
         """None when there is no such job."""
         return await self._unless_gone("GET", name)
 
-    async def cancel(self, name: str) -> None:
-        """Asks for it. A job that has ended, or is gone, need not be cancelled."""
+    async def cancel(self, name: str) -> Refused | None:
+        """Asks for it. A refusal that may mean that the job has ended meanwhile, or is gone, is returned."""
         try:
             await _trying(lambda: self._once("POST", f"{name}:cancel", {}))
         except Refused as error:
-            # 400: the job has ended meanwhile.
             if error.status not in (400, 404):
                 raise
+            return error
+        return None
 
     async def delete(self, name: str) -> Job | None:
         """The operation that deletes the job; None when there is no such job."""
@@ -126,9 +136,13 @@ class JobService:
     async def _once(self, method: str, path: str, body: Properties | None = None) -> Job:
         """One request. Raises _Transient, or Refused with what the API says."""
         async with self._slots:
-            if self._http is None:
-                self._http = await asyncio.to_thread(_Http, self._settings)
-            return await asyncio.to_thread(self._http.send, method, self._url(path), body)
+            http = await self._connected()
+            return await asyncio.to_thread(http.send, method, self._url(path), body)
+
+    async def _connected(self) -> _Http:
+        if self._http is None:
+            self._http = await asyncio.to_thread(_Http, self._settings)
+        return self._http
 
     def _url(self, path: str) -> str:
         endpoint = self._settings.vertex_endpoint or f"https://{region_of(path)}-aiplatform.googleapis.com"
@@ -146,23 +160,23 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
         return task.result(), True
 
 
-async def _trying(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Tries again what may go better, after a growing and uneven while, so that many do not come back at once."""
-    delay = _FIRST_DELAY
-    for _ in range(ATTEMPTS - 1):
+async def _trying(attempt: Callable[[], Awaitable[T]], progress: Callable[[], int] = lambda: 0) -> T:
+    """Tries again what may go better, after a growing and uneven while, so that many do not come back at once.
+
+    progress: changes whenever the like of it succeeds, after which it is tried as often again.
+    """
+    delay, left, seen = _FIRST_DELAY, ATTEMPTS, progress()
+    while True:
         try:
             return await attempt()
         except _Transient as error:
+            left = left - 1 if progress() == seen else ATTEMPTS - 1
+            seen = progress()
+            if not left:
+                message = f"Vertex AI does not do it, asked {ATTEMPTS} times: {error.why}"
+                raise OperationError(Problem(message, hint="`pulumi up` goes on from here")) from None
             await asyncio.sleep(max(error.after, delay * random.uniform(0.5, 1)))  # noqa: S311 — no secret
             delay = min(delay * 2, _LONGEST_DELAY)
-    try:
-        return await attempt()
-    except _Transient as error:
-        raise OperationError(
-            Problem(
-                f"Vertex AI does not do it, asked {ATTEMPTS} times: {error.why}", hint="`pulumi up` goes on from here"
-            )
-        ) from None
 
 
 class _Http:
@@ -189,10 +203,14 @@ class _Http:
             response = self._send(method, url, body)
         if response.status_code in _TRANSIENT:
             raise _Transient(_message(response), _seconds(response.headers.get("Retry-After", "")))
-        if not response.ok:
+        if not 200 <= response.status_code < 300:
             message = f"Vertex AI answers {response.status_code}: {_message(response)}"
             raise Refused(response.status_code, Problem(message))
-        return response.json() if response.content else {}
+        try:
+            return response.json() if response.content else {}
+        except ValueError:
+            # What stands between us and the API, such as a portal that wants to be logged in to.
+            raise _Transient(f"an answer that is not the API's: {_message(response)}") from None
 
     def _send(self, method: str, url: str, body: Properties | None) -> Any:
         import requests

@@ -5,24 +5,62 @@ Machines and accelerators that the catalog does not know are passed on: the API 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import cast
 
 import xmgen.catalog as registry
-from xmgen.catalog.model import MachineType
+from xmgen.catalog.model import MachineType, Provisioning
+from xmgen.catalog.vertex import is_sold
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
 
 MAX_POOLS = 4
 MAX_ENV = 100
 DISK_GB = range(100, 64_001)
+FLEX_SECONDS = 7 * 24 * 3600
+"""The longest `timeout` of a job that flex-start finds machines for, and the default."""
+
+_WAYS: dict[str, Provisioning] = {"FLEX_START": "flex-start", "SPOT": "spot", "LOW_COST": "spot"}
+_POOLS = "jobSpec.workerPoolSpecs"
+_TENSORBOARD = re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/tensorboards/[^/]+")
+_ZONE = re.compile(r"/zones/(?P<region>[a-z]+-[a-z]+\d+)-(?P<zone>[^/]+)/")
 
 Found = Iterator[tuple[str, Problem]]
 
 
-def broken(body: Properties) -> dict[str, Problem]:
-    """What the API would refuse, by property path. The body is of the right shape; values may be unknown."""
-    return dict(_broken(body))
+def broken(body: Properties, region: str) -> dict[str, Problem]:
+    """What the API would refuse, by property path. The body is of the right shape; values may be unknown, and the
+    region, too.
+    """
+    return {**dict(_broken(body)), **dict(_elsewhere(body, region))}
+
+
+def _elsewhere(body: Properties, region: str) -> Found:
+    """What a job in the region cannot have, since it is in another."""
+    spec = body.get("jobSpec")
+    if UNKNOWN in region or not isinstance(spec, dict):
+        return
+    board = _TENSORBOARD.fullmatch(str(spec.get("tensorboard")))
+    if board is not None and UNKNOWN not in board["region"] and board["region"] != region:
+        yield (
+            "jobSpec.tensorboard",
+            Problem(f"is in {board['region']}, but the job runs in {region}", hint="a TensorBoard of the same region"),
+        )
+    for path, affinity in _reservations(spec.get("workerPoolSpecs")):
+        for name in map(str, cast("list[Value]", affinity.get("values") or [])):
+            zone = _ZONE.search(name)
+            if zone is not None and zone["region"] != region:
+                where = f"{zone['region']}-{zone['zone']}"
+                message = f"the reservation is in {where}, but the job runs in {region}"
+                yield f"{path}.values", Problem(message, hint="a reservation in a zone of the same region")
+
+
+def _reservations(pools: Value) -> Iterator[tuple[str, Properties]]:
+    for index, pool in enumerate(pools if isinstance(pools, list) else []):
+        affinity = _machine_spec(pool).get("reservationAffinity") if isinstance(pool, dict) else None
+        if isinstance(affinity, dict) and isinstance(affinity.get("values"), list):
+            yield f"{_POOLS}[{index}].machineSpec.reservationAffinity", affinity
 
 
 def _broken(body: Properties) -> Found:
@@ -40,13 +78,35 @@ def _broken(body: Properties) -> Found:
     if pools == UNKNOWN:
         return
     if not isinstance(pools, list) or not pools:
-        yield "jobSpec.workerPoolSpecs", Problem("a CustomJob needs at least one worker pool")
+        yield _POOLS, Problem("a CustomJob needs at least one worker pool")
         return
     yield from _pools(pools)
+    scheduling = spec.get("scheduling")
+    if isinstance(scheduling, dict):
+        yield from _scheduling(scheduling, [_machine_spec(pool) for pool in pools if isinstance(pool, dict) and pool])
+
+
+def _scheduling(scheduling: Properties, machines: list[Properties]) -> Found:
+    """See `catalog.vertex` for what flex-start and spot take."""
+    strategy, timeout = scheduling.get("strategy"), scheduling.get("timeout")
+    known = [spec for spec in machines if UNKNOWN not in spec.values()]
+    where = "jobSpec.scheduling.strategy"
+    if strategy == "FLEX_START":
+        if isinstance(timeout, str) and UNKNOWN not in timeout and float(timeout[:-1]) > FLEX_SECONDS:
+            yield "jobSpec.scheduling.timeout", Problem(f"a job with FLEX_START runs for at most {FLEX_SECONDS}s")
+        if any(spec != known[0] for spec in known):
+            yield where, Problem("FLEX_START takes worker pools of the same machines only")
+    way = _WAYS.get(str(strategy))
+    if way is None:
+        return
+    for spec in known:
+        machine, topology = registry.catalog().machines.get(str(spec.get("machineType"))), spec.get("tpuTopology")
+        if machine is not None and not is_sold(machine, way, str(topology) if topology else None):
+            yield where, Problem(f"Vertex AI has no {machine.name} {topology or ''}".rstrip() + f" with {strategy}")
 
 
 def _pools(pools: list[Value]) -> Found:
-    path = "jobSpec.workerPoolSpecs"
+    path = _POOLS
     if len(pools) > MAX_POOLS:
         yield path, Problem(f"{len(pools)} worker pools are too many", hint=f"at most {MAX_POOLS}")
     known = [(index, pool) for index, pool in enumerate(pools) if isinstance(pool, dict)]

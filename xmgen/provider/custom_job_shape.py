@@ -142,7 +142,7 @@ _JOB_SPEC = Message(
             }
         ),
         "serviceAccount": Text(r"[^@\s]+@[^@\s]+", "the address of a service account"),
-        "network": Text(r"projects/[^/]+/global/networks/[^/]+", "projects/<project number>/global/networks/<network>"),
+        "network": Text(r"projects/\d+/global/networks/[^/]+", "projects/<project number>/global/networks/<network>"),
         "reservedIpRanges": _TEXTS,
         "pscInterfaceConfig": Message(
             {
