@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from xmgen.engine import events
-from xmgen.engine.events import Message, Progress, Removed, Resource, Step
+from xmgen.engine.events import Kept, Message, Progress, Removed, Resource, Step
 from xmgen.engine.trials import Trial
 
 ROWS = [("a", {"rate": "1"}), ("b", {"rate": "2"})]
@@ -203,3 +205,23 @@ def test_the_end_has_the_counts() -> None:
         {"sequence": 10, "cancelEvent": {}},
     )
     assert (progress.changes, progress.result) == ({"create": 2, "same": 1}, "failed")
+
+
+def test_what_is_kept_is_not_deleted() -> None:
+    bucket = "gcp:storage/bucket:Bucket"
+    progress, changes = heard(
+        step("resourcePreEvent", "delete", "output", bucket, old={"id": "ours-1", "retainOnDelete": True}),
+        step("resOutputsEvent", "delete", "output", bucket, old={"id": "ours-1", "retainOnDelete": True}),
+        step("resOutputsEvent", "delete", "other", bucket, old={"id": "ours-2"}),
+    )
+    assert (progress.kept, progress.deleted) == ([Kept(bucket, "output", "ours-1")], 1)
+    assert changes == [Resource("delete", bucket, "other", "done")]
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_who_forgets_what_was_on_a_cluster_is_not_warned_that_it_does_not_answer(forgets: bool) -> None:
+    progress = Progress(units={}, forgets=forgets)
+    text = "configured Kubernetes cluster is unreachable: unable to load schema information from the API server"
+    warned, failed = (progress.apply(diagnostic(severity, text, urn("gone"))) for severity in ("warning", "error"))
+    assert warned == (None if forgets else Message("warning", f"gone: {text}"))
+    assert failed == Message("error", f"gone: {text}")

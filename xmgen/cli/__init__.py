@@ -26,6 +26,7 @@ for command in (
     running.rehearse,
     running.up,
     running.destroy,
+    running.refresh,
     running.status,
     running.logs,
     clusters.cluster,

@@ -1,4 +1,4 @@
-"""A stack that runs: preview, rehearse, up, destroy, status, logs."""
+"""A stack that runs: preview, rehearse, up, destroy, refresh, status, logs."""
 
 from __future__ import annotations
 
@@ -125,6 +125,24 @@ def destroy(target: str, stack: str | None, remove: bool, forget: bool, as_json:
     sys.exit(
         operate.destroy(project.find(), target, stack=stack, remove=remove, keep_outputs=not forget, options=chosen)
     )
+
+
+@click.command()
+@target_argument
+@stack_option
+@parallel_option
+@json_option
+def refresh(target: str, stack: str | None, as_json: bool, **options: Any) -> None:
+    """Look at what a stack has in the cloud.
+
+    Pulumi's state is then as things are: what somebody deleted or changed by hand, how jobs have ended. Nothing is
+    created or removed.
+    """
+    from xmgen import project
+    from xmgen.commands import operate
+
+    chosen = operate.Options(json=as_json, **options)
+    sys.exit(operate.refresh(project.find(), target, stack=stack, options=chosen))
 
 
 @click.command()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xmgen import resource_types
+from xmgen.commands import reach
 from xmgen.engine import jobs, kubernetes, trials
 from xmgen.engine.events import Progress
-from xmgen.engine.kubernetes import Connection
+from xmgen.engine.kubernetes import Connection, Unreachable
 from xmgen.engine.pulumi import Event
 from xmgen.engine.session import Session
 from xmgen.engine.trials import Trial
@@ -34,11 +36,14 @@ def _connect(work: Session, plan: Plan, export: str) -> Connection | None:
 
 @dataclass(slots=True)
 class Preparation:
-    """said: what was done, in sentences. arguments: for Pulumi. room: told of its events."""
+    """said: what was done, in sentences. arguments: for Pulumi. room: told of its events. gone: whether the cluster is,
+    so that Pulumi has to be told first.
+    """
 
     said: list[str]
     arguments: list[str]
     room: Room
+    gone: bool
 
 
 class Room:
@@ -72,12 +77,14 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class Again:
     """Jobs that an `up` runs again, though for Pulumi they are as good as those that run. jobs: URN -> the name of one
-    that failed, empty for one that vanished. unknown: why they cannot be known, in a sentence.
+    that failed, empty for one that vanished. unknown: why they cannot be known, in a sentence. gone: whether the
+    cluster is, which Pulumi does not know either.
     """
 
     jobs: Mapping[str, str]
-    cluster: Connection | None
+    cluster: Connection | None = None
     unknown: str = ""
+    gone: bool = False
 
     def arguments(self) -> list[str]:
         """For Pulumi."""
@@ -94,9 +101,13 @@ def again(work: Session, plan: Plan) -> Again:
     try:
         cluster = _connect(work, plan, export)
         return Again({} if cluster is None else jobs.to_run_again(plan, export, cluster), cluster)
+    except Unreachable as error:
+        with contextlib.suppress(OperationError):
+            if reach.is_gone(work, export):
+                return Again({}, gone=True)
+        return Again({}, unknown=f"Which jobs have failed cannot be known. {error}")
     except OperationError as error:
-        # This very `up` may be the one that brings the cluster back.
-        return Again({}, None, f"Which jobs have failed cannot be known. {error}")
+        return Again({}, unknown=f"Which jobs have failed cannot be known. {error}")
 
 
 def prepare(work: Session, plan: Plan) -> Preparation:
@@ -115,7 +126,7 @@ def prepare(work: Session, plan: Plan) -> Preparation:
     ):
         if count:
             said.append(f"{count} Job{'' if count == 1 else 's'} {what} and will run again.")
-    return Preparation(said, found.arguments(), Room(plan, found.cluster))
+    return Preparation(said, found.arguments(), Room(plan, found.cluster), found.gone)
 
 
 def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:
@@ -134,3 +145,13 @@ def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:
         if unit.name in failed and unit.status == "failed" and unit.reasons:
             progress.units[unit.name] = unit
     return []
+
+
+def finish(work: Session, plan: Plan, progress: Progress) -> None:
+    """After an `up` that did not fail: which units that were there before have finished. Pulumi takes them for running;
+    so they stay where the cluster cannot be asked.
+    """
+    if progress.result:
+        for unit in units(work, plan, work.export())[0]:
+            if unit.status == "finished":
+                progress.units[unit.name] = unit

@@ -1,4 +1,4 @@
-"""up, preview, destroy: an operation of Pulumi's on a stack, with its progress and its results."""
+"""up, preview, destroy, refresh: an operation of Pulumi's on a stack, with its progress and its results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from xmgen import configuration
-from xmgen.commands import bucket, on_cluster, output, target
+from xmgen.commands import bucket, on_cluster, output, reach, target
 from xmgen.commands import settings as configured
 from xmgen.commands.operation import Options, Outcome, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
@@ -14,7 +14,7 @@ from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import events, session, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
-from xmgen.errors import InputError, Problem
+from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.plan import Plan
 from xmgen.project import Project
 
@@ -36,9 +36,15 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
         say(options, *prepared.said)
         arguments += prepared.arguments
         room = prepared.room
+        if prepared.gone:
+            say(options, reach.GONE)
+            if (told := _refreshed(reach.forgetting(work), options)) != "succeeded":
+                return exit_code(told)
     outcome = run(work, arguments, progress, options, room)
     if plan.cluster is not None and outcome == "failed":
         say(options, *on_cluster.explain(work, plan, progress))
+    elif plan.cluster is not None:
+        on_cluster.finish(work, plan, progress)
     units = list(progress.units.values())
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))
@@ -62,6 +68,11 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
         again = on_cluster.again(work, plan)
         arguments += again.arguments()
         progress.reasons = again.reasons()
+        if again.gone:
+            # Nothing of it is kept.
+            say(options, f"{reach.GONE} All of it is made again.")
+            arguments.append("--refresh")
+            work, progress.forgets = reach.forgetting(work), True
         if again.unknown:
             say(options, again.unknown)
     outcome = run(work, arguments, progress, options)
@@ -96,25 +107,30 @@ def destroy(
     """Works on any stack of the backend, compiled or not: what runs must be stoppable whatever became of its folder."""
     stack = target.stack_name(project, name, stack)
     work = session.begin(project, stack)
-    if not work.exists():
-        raise InputError(Problem(f"the backend has no stack {stack!r}", hint=f"`xmgen up {stack}` makes it"))
+    _refuse_absent(project, work)
     arguments = ["destroy", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
     if remove:
         arguments.append("--remove")
     if not confirmed(f"Destroy everything that {stack} created?", options):
         return 1
     say(options, *work.recover())
-    progress = Progress(units={})
+    work, said = reach.checked(work, work.export(), "destroy")
+    say(options, *said)
+    progress = Progress(units={}, forgets=bool(said))
     outcome = run(work, arguments, progress, options)
     if outcome == "succeeded":
         _clear_runs(project, stack, keep_outputs=keep_outputs)
     kept = _kept_outputs(project, stack)
     if options.json:
         report = result("destroy", stack, progress, outcome)
-        output.print_json_line({**report, "removed": remove and outcome == "succeeded", "keptOutputs": kept})
+        left = [{"type": each.type, "name": each.name, "id": each.id} for each in progress.kept]
+        removed = remove and outcome == "succeeded"
+        output.print_json_line({**report, "removed": removed, "keptOutputs": kept, "kept": left})
         return exit_code(outcome)
     count = progress.deleted
     output.say(f"\n{stack}: {count} resource{'' if count == 1 else 's'} removed.")
+    for each in progress.kept:
+        output.say(f"Kept: {each.type} {each.name}, which is {each.id}.")
     match outcome:
         case "succeeded":
             if remove:
@@ -127,6 +143,45 @@ def destroy(
         case "interrupted":
             output.say(f"Interrupted; `xmgen destroy {stack}` goes on from here.")
     return exit_code(outcome)
+
+
+def refresh(project: Project, name: str, *, stack: str | None, options: Options) -> int:
+    """Works on any stack of the backend, as `destroy` does."""
+    stack = target.stack_name(project, name, stack)
+    work = session.begin(project, stack)
+    _refuse_absent(project, work)
+    say(options, *work.recover())
+    work, said = reach.checked(work, work.export(), "refresh")
+    say(options, *said)
+    progress = Progress(units={}, forgets=bool(said))
+    outcome = run(work, _refreshing(stack, options), progress, options)
+    if options.json:
+        output.print_json_line(result("refresh", stack, progress, outcome))
+    elif outcome == "succeeded":
+        counts = [f"{count} {_FOUND[what]}" for what, count in progress.changes.items() if what in _FOUND]
+        output.say(f"{stack}: {', '.join(counts) or 'nothing was changed from outside'}.")
+    return exit_code(outcome)
+
+
+_FOUND = {"update": "changed", "delete": "gone"}
+
+
+def _refreshed(work: Session, options: Options) -> Outcome:
+    """For an operation that follows."""
+    return run(work, _refreshing(work.stack, Options()), Progress(units={}, forgets=True), options)
+
+
+def _refreshing(stack: str, options: Options) -> list[str]:
+    return ["refresh", "--stack", stack, "--yes", "--skip-preview", *options.arguments()]
+
+
+def _refuse_absent(project: Project, work: Session) -> None:
+    """Raise InputError for a stack that the backend does not have."""
+    if work.exists():
+        return
+    known = {*project.stacks(), *work.stacks()}
+    hint = f"`xmgen up {work.stack}` makes it" if work.stack in known else did_you_mean(work.stack, known)
+    raise InputError(Problem(f"the backend has no stack {work.stack!r}", hint=hint))
 
 
 def _begun(project: Project, plan: Plan, options: Options) -> Session:
@@ -150,7 +205,11 @@ def _create(work: Session, options: Options) -> None:
 
 
 def _print_steps(progress: Progress) -> None:
-    steps = [step for step in progress.steps if step.operation != "same" and step.type != "pulumi:pulumi:Stack"]
+    steps = [
+        step
+        for step in progress.steps
+        if step.operation not in ("same", "refresh") and step.type != "pulumi:pulumi:Stack"
+    ]
     # A replacement is three steps of the engine's, of which the one called so has the reason.
     replaced = {(step.type, step.name) for step in steps if step.operation == "replace"}
     rows = [step for step in steps if step.operation == "replace" or (step.type, step.name) not in replaced]

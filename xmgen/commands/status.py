@@ -41,7 +41,7 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         print_waiting(units)
         print_failures(units)
         if not current and any(unit.status == "running" for unit in units):
-            output.say(f"\nAs of the last `up` or `pulumi refresh --stack {stack}`.")
+            output.say(f"\nAs of the last `up` or `xmgen refresh {stack}`.")
         if plan.vertex and (folders := {unit.output.rpartition("/")[0] for unit in units if unit.output}):
             output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
         if not up and not active:

@@ -46,6 +46,9 @@ SUMMARIES = frozenset(
 _PROGRAM_ENDED = re.compile(r"an unhandled error occurred: program exited with non-zero exit code: \d+$")
 """What the language host adds to what the program has said of its failure."""
 
+_UNREACHABLE = "configured Kubernetes cluster is unreachable"
+"""What Pulumi's Kubernetes provider says of each thing on a cluster that does not answer."""
+
 _REFUSED = re.compile(r"\S+ resource '[^']*'(?:: property (\S+) value \{.*?\})? has a problem: ", re.DOTALL)
 """What the engine puts before a provider's reason to refuse an input."""
 
@@ -89,6 +92,15 @@ class Resource:
     status: Literal["started", "done", "failed"]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the stack has no more, and what stays all the same. id: the provider's."""
+
+    type: str
+    name: str
+    id: str
+
+
 Change = Trial | Removed | Resource | Message
 
 
@@ -100,7 +112,8 @@ class Progress:
     jobs: the Jobs on a cluster, by logical name -> their unit. job_statuses: how those stand.
     changes: resources per operation, once it has ended. result: `succeeded`, `failed` or `canceled`, likewise.
     reasons: URN -> why an operation begins anew with a resource that has not changed.
-    deleted: resources that were deleted, but for Pulumi's own: each that a user hears of.
+    forgets: whether what is on a cluster that does not answer is taken for gone, of which nobody need be warned.
+    deleted: resources that were deleted, but for Pulumi's own: each that a user hears of. kept: those that were not.
     failed_creates: URN -> the state that a create which failed would have led to. errors: URN -> what was said of it.
     """
 
@@ -112,7 +125,9 @@ class Progress:
     changes: dict[str, int] = field(default_factory=dict[str, int])
     result: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
+    forgets: bool = False
     deleted: int = 0
+    kept: list[Kept] = field(default_factory=list[Kept])
     failed_creates: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     errors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
@@ -138,13 +153,17 @@ class Progress:
     def _step(self, kind: str, event: Event) -> Change | None:
         metadata = event["metadata"]
         operation, name = str(metadata["op"]), _name(metadata["urn"])
+        before: dict[str, Any] = metadata.get("old") or {}
         if event.get("planning"):
             if kind == "resourcePreEvent":
                 changed = tuple(sorted(metadata.get("keys") or metadata.get("diffs") or ()))
-                before: dict[str, Any] = metadata.get("old") or {}
                 failed = "failed before" if operation == "update" and before.get("initErrors") else ""
                 reason = self.reasons.get(str(metadata["urn"]), failed)
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, reason))
+            return None
+        if operation == "delete" and before.get("retainOnDelete"):
+            if kind == "resOutputsEvent":
+                self.kept.append(Kept(str(metadata["type"]), name, str(before.get("id") or "")))
             return None
         if kind == "resOutputsEvent" and operation == "delete" and not str(metadata["type"]).startswith("pulumi:"):
             self.deleted += 1
@@ -200,6 +219,8 @@ class Progress:
         if refused := _REFUSED.match(text):
             text = f"{refused[1]}: {text[refused.end() :]}" if refused[1] else text[refused.end() :]
         severity = str(event.get("severity") or "info")
+        if self.forgets and severity == "warning" and text.startswith(_UNREACHABLE):
+            return None
         if severity == "error" and (urn := str(event.get("urn") or "")):
             self.errors.setdefault(urn, []).append(text)
         if severity == "debug" or not text or text in SUMMARIES or (self._has_error() and _PROGRAM_ENDED.match(text)):

@@ -45,6 +45,10 @@ class Refused(Exception):
         self.status = status
 
 
+class Unreachable(OperationError):
+    """The API server does not answer: it is gone, or it is not to be reached from here."""
+
+
 class Connection:
     """To an API server. Safe among threads."""
 
@@ -58,6 +62,13 @@ class Connection:
         context = ssl.create_default_context(cadata=authority or None)
         # It heeds HTTPS_PROXY and NO_PROXY, as kubectl does.
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+    def greet(self) -> None:
+        """Raises Unreachable when there is no answer, and OperationError when it is another one than to everybody."""
+        try:
+            self.text("/version")
+        except Refused as refused:
+            raise OperationError(Problem(f"the cluster refuses to answer: {refused}")) from None
 
     def items(self, path: str) -> list[Object]:
         """The objects of a list. Raises Refused, and OperationError when the cluster cannot be reached."""
@@ -116,7 +127,7 @@ class Connection:
             yield
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise OperationError(_unreachable(self._server, reason)) from None
+            raise Unreachable(_unreachable(self._server, reason)) from None
 
 
 def connect(work: Session, export: str) -> Connection | None:
@@ -145,7 +156,7 @@ def connect(work: Session, export: str) -> Connection | None:
     try:
         return Connection(server, authority, token(), renew=token)
     except ssl.SSLError as error:
-        raise OperationError(_unreachable(server, error)) from None
+        raise Unreachable(_unreachable(server, error)) from None
 
 
 def _kubeconfig(export: str) -> object:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from xmgen.engine import backend as backends
 from xmgen.engine import interrupted, orphans
@@ -12,7 +14,7 @@ from xmgen.engine import pulumi as cli
 from xmgen.engine.backend import Backend
 from xmgen.engine.events import Progress
 from xmgen.engine.interrupted import Sorted
-from xmgen.engine.pulumi import Pulumi
+from xmgen.engine.pulumi import Event, Pulumi
 from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
 
@@ -41,9 +43,31 @@ class Session:
             raise
         return True
 
+    def stacks(self) -> list[str]:
+        """Those of the project that the backend has."""
+        listed: list[dict[str, Any]] = json.loads(self.pulumi.run("stack", "ls", "--json"))
+        # In Pulumi Cloud with its organisation before it.
+        return [str(each["name"]).rpartition("/")[2] for each in listed]
+
     def export(self) -> str:
         """The stack's state as JSON, its secrets encrypted."""
         return self.pulumi.run("stack", "export", "--stack", self.stack)
+
+    def is_gone(self, urn: str) -> bool:
+        """Whether what the state has under this URN is there no more. Raises OperationError when nobody can tell."""
+        deleted = False
+        progress = Progress(units={})
+        with self.pulumi.start("refresh", "--preview-only", "--stack", self.stack, "--target", urn) as operation:
+            for event in operation:
+                progress.apply(event)
+                read: Event = event.get("resOutputsEvent") or {}
+                seen: Event = read.get("metadata") or {}
+                deleted = deleted or (seen.get("urn"), seen.get("op")) == (urn, "delete")
+            code = operation.wait()
+        if code:
+            said = [message.text for message in progress.messages if message.severity == "error"]
+            raise OperationError(cli.failure("pulumi refresh", "\n".join([*said, *operation.messages]), code))
+        return deleted
 
     def recover(self) -> list[str]:
         """Make a stack usable again whose last operation was killed. Returns what was done, in sentences.
@@ -60,7 +84,9 @@ class Session:
             done.append(f"Ended {ended} {noun} that an operation had left running when it was killed.")
         export = self.export()
         left = interrupted.pending(export)
-        said, unknown = self._settle(export, left, min(killed, default=None))
+        if left.sought and (killed or ended):
+            orphans.let_arrive()
+        said, unknown = self._settle(export, left, interrupted.begin(export, killed))
         if unknown:
             raise OperationError(*unknown)
         if again := left.again + left.taken_up:
@@ -93,11 +119,11 @@ class Session:
                 self._write(export)
             return said, []
         sought = {str(each["urn"]): each for each in left.sought}
-        self._write(interrupted.marked(export, left.sought))
+        self._write(interrupted.marked(export, left.sought, begun))
         reasons = self._look(set(sought))
         export = self.export()
         there = interrupted.found(export, left.sought)
-        foreign = {urn for urn, each in there.items() if interrupted.older(each, begun)}
+        foreign = {urn for urn, each in there.items() if interrupted.older(each, interrupted.begun(sought[urn], begun))}
         if foreign:
             self._write(interrupted.without(export, foreign))
         for urn, each in sought.items():
