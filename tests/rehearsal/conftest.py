@@ -12,6 +12,7 @@ from tests.gcp_programs import SDK
 from tests.rehearsal import disturbances
 from tests.rehearsal.disturbances import World
 from xmgen import init, project
+from xmgen.engine import orphans
 from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
@@ -75,15 +76,18 @@ def plan(scratch: Project) -> Plan:
 
 
 @pytest.fixture
-def stack(in_scratch: Rehearsal, plan: Plan) -> Iterator[Rehearsal]:
-    """The rehearsal, for a test that disturbs that stack."""
+def stack(in_scratch: Rehearsal, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
+    """The rehearsal, for a test that disturbs that stack. Whatever others have left, it finds nothing in the cloud."""
+    # What is asked of the simulated cloud is there at once.
+    monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
+    disturbances.forget(in_scratch, plan)
     yield in_scratch
     in_scratch.cloud.at = disturbances.nothing_happens
     in_scratch.cloud.dials.set()
-    in_scratch.destroy(plan, Report(stack=plan.experiment.stack))
-    # What it keeps is not to count in the next test.
-    for item in disturbances.in_cloud(in_scratch, plan):
-        in_scratch.cloud.store.remove(item.id)
+    report = Report(stack=plan.experiment.stack)
+    in_scratch.destroy(plan, report)
+    assert report.failures == []
+    disturbances.forget(in_scratch, plan)
 
 
 @pytest.fixture(scope="session")

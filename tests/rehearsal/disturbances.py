@@ -16,12 +16,14 @@ from tests.rehearsal.test_misfits import T4
 from xmgen import sources
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.provider.resource import Urn
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.kinds import BUCKET, SERVICE
 from xmgen.rehearsal.cloud.store import Item
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.rehearsal.settings import PROJECT
 
 STACK = "interrupted"
 
@@ -83,16 +85,27 @@ def in_cloud(rehearsal: Rehearsal, plan: Plan) -> list[Item]:
     return [item for item in rehearsal.cloud.store if _of(item.owner, plan.experiment.stack)]
 
 
+def forget(rehearsal: Rehearsal, plan: Plan) -> None:
+    """Take away what the stack keeps, and the services that any stack has left enabled: the next `up` finds nothing."""
+    kept = [*in_cloud(rehearsal, plan), *(item for item in rehearsal.cloud.store.of(SERVICE) if not item.owner)]
+    for item in kept:
+        rehearsal.cloud.store.remove(item.id)
+
+
+def enable(rehearsal: Rehearsal, world: World) -> None:
+    """The services that a stack needs, before it comes: they are nobody's."""
+    for name in (Urn(urn).name for urn in world.cloud if Urn(urn).type == SERVICE):
+        inputs = {"service": f"{name}.googleapis.com", "project": PROJECT}
+        rehearsal.cloud.store.put(Item(id=f"{PROJECT}/{inputs['service']}", type=SERVICE, inputs=inputs, outputs={}))
+
+
 def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
     """After a `destroy`: namespaces take a moment to go."""
     state = [each for each in rehearsal.state(plan) if not each.get("retainOnDelete")]
     assert state == []
-    cloud = in_cloud(rehearsal, plan)
     # What jobs wrote outlives the stack.
-    assert {item.type for item in cloud} <= {BUCKET}
-    # The next `up` is to find nothing of it; nor services, which stay enabled and are nobody's.
-    for item in [*cloud, *rehearsal.cloud.store.of(SERVICE)]:
-        rehearsal.cloud.store.remove(item.id)
+    assert {item.type for item in in_cloud(rehearsal, plan)} <= {BUCKET}
+    forget(rehearsal, plan)
     namespaces = rehearsal.namespaces(plan)
 
     def gone() -> bool:
@@ -128,8 +141,9 @@ def undisturbed(rehearsal: Rehearsal, plan: Plan) -> World:
     return world
 
 
-def engines(rehearsal: Rehearsal) -> list[int]:
-    return _processes(rehearsal, lambda name, command: name == "pulumi")
+def engines(rehearsal: Rehearsal, operation: str = "up") -> list[int]:
+    """None of those that look for what an earlier one left, but where `refresh` is asked for."""
+    return _processes(rehearsal, lambda name, command: name == "pulumi" and command.split()[1:2] == [operation])
 
 
 def plugins(rehearsal: Rehearsal, name: str = "") -> list[int]:
@@ -172,14 +186,14 @@ def api_server(rehearsal: Rehearsal) -> list[int]:
 
 def kill(pids: list[int]) -> int:
     """Returns how many of them still ran, when all are gone."""
-    running = [pid for pid in pids if _runs(pid)]
+    running = [pid for pid in pids if runs(pid)]
     for pid in running:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(map(_runs, running)))
+    until(lambda: not any(map(runs, running)))
     return len(running)
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -235,6 +235,28 @@ def test_a_service_stays_enabled_when_its_owner_is_gone(google: Google) -> None:
     assert "error" not in google.ask("create", NETWORK, name="another")
 
 
+def test_what_is_nobodys_belongs_to_whoever_takes_it_in(google: Google) -> None:
+    service = "acme/iam.googleapis.com"
+
+    def owner() -> str:
+        (found,) = (item for item in google.cloud.store if item.id == service)
+        return found.owner.rpartition("::")[2]
+
+    def read(name: str, *, state: bool) -> None:
+        urn = f"urn:pulumi:dev::experiments::{SERVICE}::{name}"
+        request = {"operation": "read", "type": SERVICE, "urn": urn, "project": "acme", "id": service, "state": state}
+        assert google.cloud.answer(request)["id"] == service
+
+    google.ask("delete", SERVICE, service)
+    assert owner() == ""
+    read("known", state=True)
+    assert owner() == ""
+    read("imported", state=False)
+    assert owner() == "imported"
+    read("another", state=False)
+    assert owner() == "imported"
+
+
 def test_it_is_the_same_after_a_restart(google: Google) -> None:
     before = list(google.cloud.store)
     assert list(google.again().store) == before

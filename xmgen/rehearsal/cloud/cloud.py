@@ -139,6 +139,9 @@ class Cloud:
                 # The import waits until a cluster is ready, and so fails where there is none.
                 raise Refusal(404, f"Not found: {id}")
             return {}
+        if not (request["state"] or item.owner or item.assumed):
+            # An API that was enabled before, say: whose state takes it in has it, as if it had been made again.
+            self.store.put(replace(item, owner=str(request["urn"])))
         unread = frozenset[str]() if request["state"] else kinds.kind(type).unread
         inputs, outputs = (
             {key: value for key, value in part.items() if key not in unread} for part in (item.inputs, item.outputs)
