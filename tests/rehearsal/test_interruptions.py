@@ -12,17 +12,21 @@ from collections.abc import Callable
 import pytest
 
 from tests.rehearsal.disturbances import (
+    SECONDS,
     STACK,
     World,
     api_server,
+    enable,
     engines,
     kill,
     nothing_happens,
     nothing_left,
     plugins,
+    runs,
+    until,
     up_until_done,
 )
-from xmgen.engine import stalls
+from xmgen.engine import orphans, stalls
 from xmgen.engine.events import Change, Progress, Resource
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
@@ -30,7 +34,7 @@ from xmgen.project import Project
 from xmgen.provider.resource import Urn
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.dials import LostResponse
-from xmgen.rehearsal.cloud.kinds import NETWORK
+from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, NETWORK, REPOSITORY, ROUTER, ROUTER_NAT, SUBNETWORK
 from xmgen.rehearsal.cluster import API_SERVER
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
@@ -40,6 +44,16 @@ pytestmark = pytest.mark.rehearsal
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
+
+PATHS = {
+    NAMESPACE: "/api/v1/namespaces",
+    SERVICE_ACCOUNT: f"/api/v1/namespaces/{STACK}/serviceaccounts",
+    JOB: f"/apis/batch/v1/namespaces/{STACK}/jobs",
+}
+"""Where the API server has what the stack creates on its cluster."""
+
+LATE = (REPOSITORY, NETWORK, ACCOUNT, BUCKET, SUBNETWORK, ROUTER, ROUTER_NAT, CLUSTER, NODE_POOL)
+"""What must not be made twice: it costs money, is named at random, or would be refused the second time."""
 
 
 class Killer:
@@ -60,7 +74,8 @@ class Killer:
     def _at(self, point: Point, operation: str, urn: str) -> None:
         if operation in ("create", "build") and point == self._point(urn) and self._new(urn):
             victims = engines(self._rehearsal)
-            # Whatever else the engine has begun is to arrive before it dies.
+            # The more of what else the engine has begun arrives before it dies, the fewer kills it takes. Nothing
+            # depends on it.
             time.sleep(0.3)
             self._kill(victims)
             if point == "received":
@@ -74,11 +89,16 @@ class Killer:
                 return
             victims = engines(self._rehearsal)
             if self._point(urn) == "done":
-                # It does not hear the answer for which the provider has time now.
-                for engine in victims:
-                    os.kill(engine, signal.SIGSTOP)
-                time.sleep(0.5)
+                # Something else may kill the engine before it has asked for this.
+                until(lambda: self._is_there(change) or not any(map(runs, victims)))
             self._kill(victims)
+
+    def _is_there(self, change: Resource) -> bool:
+        """On the cluster. A name there is the resource's own, or goes on after it."""
+        path = PATHS[change.type]
+        return any(
+            each["metadata"]["name"].startswith(change.name) for each in self._rehearsal.cluster.api().items(path)
+        )
 
     def count(self) -> int:
         """How often it has killed. While it does, this waits."""
@@ -125,6 +145,7 @@ def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, un
         costly = Urn(urn).type in (CLUSTER, NODE_POOL, NETWORK)
         return "done" if costly or zlib.crc32(urn.encode()) % 2 else "received"
 
+    enable(stack, undisturbed)
     killer = Killer(stack, point)
     while was_killed(stack, plan, killer):
         assert killer.count() <= len(undisturbed.state)
@@ -141,6 +162,65 @@ def test_destroy_after_a_kill_at_any_resource(stack: Rehearsal, plan: Plan, undi
         assert nothing_left(stack, plan), killer.hit
     assert killer.hit == {urn for urn in undisturbed.state if Urn(urn).type != CODE}
     check_and_destroy(stack, plan, undisturbed)
+
+
+def test_what_arrives_when_the_engine_and_its_plugins_are_gone_is_found(
+    stack: Rehearsal, plan: Plan, undisturbed: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that was on its way is carried out all the same, and there is a moment in which to wait for it."""
+    hit: set[str] = set()
+    held: list[str] = []
+    gone = threading.Event()
+
+    def at(point: Point, operation: str, urn: str) -> None:
+        if operation != "create" or Urn(urn).type not in LATE:
+            return
+        if point == "done" and urn in held:
+            held.remove(urn)
+        if point == "received" and urn not in hit:
+            hit.add(urn)
+            held.append(urn)
+            kill(engines(stack))
+            assert gone.wait(SECONDS)
+
+    def let_arrive() -> None:
+        assert plugins(stack) == []
+        gone.set()
+        until(lambda: not held)
+        gone.clear()
+
+    monkeypatch.setattr(orphans, "let_arrive", let_arrive)
+    stack.cloud.at = at
+    killed = True
+    while killed:
+        before, report = len(hit), Report(stack=STACK)
+        try:
+            stack.up(plan, report)
+        except OperationError as error:
+            assert len(hit) > before, error
+        assert report.failures == []
+        killed = len(hit) > before
+    assert hit == {urn for urn in undisturbed.cloud if Urn(urn).type in LATE}
+    assert World.of(stack, plan) == undisturbed
+
+
+def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
+    stack: Rehearsal, plan: Plan, undisturbed: World
+) -> None:
+    killed: list[int] = []
+
+    def at(point: Point, operation: str, urn: str) -> None:
+        if point != "done" or operation != ("create", "read", "")[len(killed)] or Urn(urn).type != NETWORK:
+            return
+        killed.append(kill(engines(stack, "up" if operation == "create" else "refresh")))
+
+    stack.cloud.at = at
+    for _ in range(2):
+        with pytest.raises(OperationError):
+            stack.up(plan, Report(stack=STACK))
+    assert killed == [1, 1]
+    up_until_done(stack, plan, 1)
+    assert World.of(stack, plan) == undisturbed
 
 
 def test_providers_and_the_api_server_are_killed_one_after_the_other(

@@ -60,6 +60,41 @@ def test_a_search_that_was_interrupted_goes_on() -> None:
     assert interrupted.pending(state(marked)).sought == [marked]
 
 
+def test_a_mark_keeps_when_the_operation_began() -> None:
+    export = interrupted.marked(state(creating=[NETWORK]), interrupted.pending(state(creating=[NETWORK])).sought, BEGUN)
+    (again,) = interrupted.pending(export).sought
+    assert interrupted.begun(again, datetime(2026, 5, 2, tzinfo=UTC)) == BEGUN
+    # A search that goes on knows no better.
+    later = interrupted.marked(export, [again], datetime(2026, 5, 2, tzinfo=UTC))
+    assert resources(later) == resources(export)
+    # An earlier one did not know.
+    assert interrupted.begun({**NETWORK, "initErrors": [MARK]}, BEGUN) is None
+    assert interrupted.begun(NETWORK, BEGUN) == BEGUN
+
+
+SAVED = "2026-05-01T12:05:00.123456789+00:00"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "locked", "begun"),
+    [
+        ({"time": SAVED}, [BEGUN], BEGUN),
+        ({"time": "2026-05-01T14:05:00.123456789+02:00"}, [BEGUN], BEGUN),
+        # A search that was killed: what is pending was so before.
+        ({"time": SAVED}, [datetime(2026, 5, 1, 13, tzinfo=UTC)], None),
+        ({"time": SAVED}, [datetime(2026, 5, 1, 13, tzinfo=UTC), BEGUN], BEGUN),
+        ({"time": SAVED}, [], None),
+        ({}, [BEGUN], None),
+        (None, [BEGUN], None),
+    ],
+)
+def test_the_state_says_which_lock_was_that_of_the_operation(
+    manifest: dict[str, Any] | None, locked: list[datetime], begun: datetime | None
+) -> None:
+    export = json.dumps({"version": 3, "deployment": {"manifest": manifest}})
+    assert interrupted.begin(export, locked) == begun
+
+
 REPLACED = {**NETWORK, "id": "older", "outputs": {"name": "older"}}
 SOUGHT = {**NETWORK, "id": NETWORK_ID}
 MARKED = {**SOUGHT, "initErrors": [MARK]}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.test_engine_interrupted import IMAGE, NETWORK, NETWORK_ID, TENSORBOARD, resource, state
-from xmgen.engine import interrupted
+from xmgen.engine import interrupted, orphans
 from xmgen.engine.backend import Backend
 from xmgen.engine.events import Progress
 from xmgen.engine.interrupted import MARK
@@ -142,6 +145,74 @@ def test_an_operation_does_not_begin_while_something_may_be_there(tmp_path: Path
     assert session(engine, tmp_path).recover() == [
         f"Took up gcp:container/cluster:Cluster one, which was created as {CLUSTER_ID}."
     ]
+
+
+def killed(folder: Path, at: datetime) -> Backend:
+    """A backend of files in which a process that is dead locked the stack."""
+    with subprocess.Popen(["true"]) as process:
+        pass
+    lock = folder / "backend" / ".pulumi" / "locks" / "organization" / "experiments" / "dev" / "lock.json"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text(json.dumps({"hostname": socket.gethostname(), "pid": process.pid}), encoding="utf-8")
+    os.utime(lock, (at.timestamp(), at.timestamp()))
+    return Backend((folder / "backend").as_uri(), own=False)
+
+
+@pytest.mark.parametrize(
+    ("created", "said"),
+    [
+        ("2026-05-01T12:04:00Z", f"Took up gcp:container/cluster:Cluster one, which was created as {CLUSTER_ID}."),
+        (
+            "2026-05-01T11:00:00Z",
+            f"gcp:container/cluster:Cluster one was there before, as {CLUSTER_ID}: it is not this stack's.",
+        ),
+    ],
+)
+def test_a_search_that_is_killed_and_begun_again_knows_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, created: str, said: str
+) -> None:
+    """What the killed operation made is older than the search, and the stack's all the same."""
+    monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
+    content = json.loads(state(creating=[CLUSTER]))
+    content["deployment"]["manifest"] = {"time": "2026-05-01T12:05:00.5Z"}
+    engine = Engine(json.dumps(content), {CLUSTER["urn"]: "dial tcp: no route to host"})
+    work = replace(session(engine, tmp_path), backend=killed(tmp_path, datetime(2026, 5, 1, 12, tzinfo=UTC)))
+    with pytest.raises(OperationError):
+        work.recover()
+    killed(tmp_path, datetime(2026, 5, 1, 14, tzinfo=UTC))
+    engine.answers = {CLUSTER["urn"]: {"createTime": created}}
+    assert work.recover() == ["Removed the lock of an operation that was killed.", said]
+
+
+@pytest.mark.parametrize(
+    ("pending", "locked", "ended", "waits"),
+    [
+        ([NETWORK], True, 0, 1),
+        ([NETWORK], False, 1, 1),
+        # Nobody was killed: an earlier search has come to no end.
+        ([NETWORK], False, 0, 0),
+        # It is done again, whether it arrives or not.
+        ([IMAGE], True, 1, 0),
+        ([], True, 1, 0),
+    ],
+)
+def test_what_was_on_its_way_when_somebody_was_killed_has_a_moment_to_arrive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pending: list[dict[str, Any]], locked: bool, ended: int, waits: int
+) -> None:
+    engine = Engine(state(creating=pending), {NETWORK["urn"]: None})
+    work = session(engine, tmp_path)
+    if locked:
+        work = replace(work, backend=killed(tmp_path, datetime.now(UTC)))
+    looked: list[int] = []
+
+    def end(project: Path) -> int:
+        return ended
+
+    monkeypatch.setattr(orphans, "end", end)
+    monkeypatch.setattr(orphans, "let_arrive", lambda: looked.append(len(engine.refreshes)))
+    work.recover()
+    # Before it looks.
+    assert looked == [0] * waits
 
 
 def test_what_nobody_can_look_for_is_named_each_time(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ from xmgen.engine.trials import Resource
 MARK = "nobody knows yet whether this was created: `xmgen up` or `xmgen destroy` looks"
 """The only reason of a resource that is being looked for. Plain Pulumi shows it, too."""
 
+_BEGUN = "; it would be newer than "
+"""After the mark, before the time at which the operation began, where that is known: a later search has no other way to
+tell what the operation made from what was there before.
+"""
+
 _UNKNOWN_OUTCOME = re.compile(
     r"error reading from server|transport is closing|code = (?:Unavailable|DeadlineExceeded)|\bEOF\b"
     r"|connection (?:reset|refused)|broken pipe|i/o timeout|deadline exceeded"
@@ -82,14 +87,43 @@ def failed(export: str, progress: Progress) -> Sorted:
     return result
 
 
-def marked(export: str, sought: Iterable[Resource]) -> str:
-    """The state with what is sought in it, under the ids by which it is found, and without pending operations."""
+def begin(export: str, locked: Iterable[datetime]) -> datetime | None:
+    """When the operation began that was killed in the midst of what is pending; None when that cannot be known.
+
+    locked: when killed processes took the locks they left. The one that noted what is pending has saved the state
+    since; one that was killed before it did, such as an earlier search, tells nothing.
+    """
+    deployment: dict[str, Any] = json.loads(export).get("deployment") or {}
+    manifest: dict[str, Any] = deployment.get("manifest") or {}
+    saved: object = manifest.get("time")
+    if not isinstance(saved, str):
+        return None
+    return min((each for each in locked if each <= datetime.fromisoformat(saved)), default=None)
+
+
+def begun(sought: Resource, operation: datetime | None) -> datetime | None:
+    """When the creation of what is sought can have begun at the earliest: the mark of an earlier search knows it, else
+    it was this operation's.
+    """
+    if not _marked(sought):
+        return operation
+    time = str(sought["initErrors"][0]).removeprefix(MARK).removeprefix(_BEGUN)
+    return datetime.fromisoformat(time) if time else None
+
+
+def marked(export: str, sought: Iterable[Resource], operation: datetime | None = None) -> str:
+    """The state with what is sought in it, under the ids by which it is found, and without pending operations.
+
+    operation: when that began in which it would have been created.
+    """
     content = json.loads(export)
     deployment = content["deployment"]
     deployment.pop("pending_operations", None)
     resources: list[Resource] = deployment.get("resources") or []
     for each in sought:
-        resources = _with(resources, {**each, "initErrors": [MARK]})
+        since = begun(each, operation)
+        mark = MARK if since is None else f"{MARK}{_BEGUN}{since.isoformat()}"
+        resources = _with(resources, {**each, "initErrors": [mark]})
     deployment["resources"] = resources
     return json.dumps(content)
 
@@ -172,4 +206,8 @@ def _with(resources: list[Resource], sought: Resource) -> list[Resource]:
 
 
 def _marked(resource: Resource) -> bool:
-    return resource.get("initErrors") == [MARK]
+    match resource.get("initErrors"):
+        case [str(reason)]:
+            return reason.startswith(MARK)
+        case _:
+            return False

@@ -30,6 +30,9 @@ GRACE_SECONDS = 3.0
 
 KILL_SECONDS = 5.0
 
+ARRIVAL_SECONDS = 3.0
+"""How long what a plugin had asked for may be on its way when the plugin is ended, before it can be seen."""
+
 
 def end(project: Path) -> int:
     """End the plugins in this project whose engine is gone. Returns their number, when none of them runs any more.
@@ -51,6 +54,11 @@ def end(project: Path) -> int:
             )
         )
     return len(found)
+
+
+def let_arrive() -> None:
+    """Returns when whatever plugins that are gone had still sent has arrived, so that a look finds it."""
+    time.sleep(ARRIVAL_SECONDS)
 
 
 def _orphans(project: Path) -> list[int]:
