@@ -332,3 +332,20 @@ def test_a_commit_that_is_none_is_bad_input(repository: Repository, ref: str) ->
     done = CliRunner().invoke(cli, ["review", f"--base={ref}"])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "Git knows no commit" in done.stderr
+
+
+def test_without_a_repository_or_a_commit_there_is_nothing_to_compare_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> str:
+        done = CliRunner().invoke(cli, ["review", "--base", "main"])
+        assert (done.exit_code, done.stdout) == (2, "")
+        return done.stderr
+
+    monkeypatch.chdir(tmp_path)
+    # None of the folders above counts.
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    (tmp_path / "Pulumi.yaml").write_text("name: experiments\nmain: stacks/\n")
+    assert refused() == f"error: {tmp_path}: is in no Git repository\n  `git init` makes it one\n"
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    assert refused() == f"error: {tmp_path}: nothing is committed yet\n  commit what is to be compared with\n"

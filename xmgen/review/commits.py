@@ -48,11 +48,14 @@ def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenErro
 
 def _commit(project: Project, ref: str) -> str:
     commit = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    if commit is None:
-        raise InputError(
-            Problem(f"Git knows no commit {ref!r} here", where=str(project.root), hint="`git fetch` may bring it")
-        )
-    return commit.strip()
+    if commit is not None:
+        return commit.strip()
+    where = str(project.root)
+    if _git(project, "rev-parse", "--git-dir") is None:
+        raise InputError(Problem("is in no Git repository", where=where, hint="`git init` makes it one"))
+    if _git(project, "rev-list", "--max-count=1", "--all") == "":
+        raise InputError(Problem("nothing is committed yet", where=where, hint="commit what is to be compared with"))
+    raise InputError(Problem(f"Git knows no commit {ref!r} here", where=where, hint="`git fetch` may bring it"))
 
 
 def _lock_text(project: Project, commit: str, stack: str) -> str:
