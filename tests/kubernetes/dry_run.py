@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from xmgen import planner, program
+from xmgen.experiment import Experiment
 from xmgen.rehearsal.api import Answer, Api
 
 Object = dict[str, Any]
@@ -22,6 +24,12 @@ RESOLVED = {
     "tensorboard": "projects/1/locations/europe-west4/tensorboards/2",
 }
 """What the program could put in place of a reference, by the reference's kind."""
+
+
+def compiled(experiment: Experiment) -> list[Object]:
+    """The Kubernetes objects of the stack that an experiment is compiled to."""
+    files = program.render(planner.plan(experiment))
+    return objects({path: text for path, text in files.items() if path.startswith("manifests/")})
 
 
 def objects(manifests: Mapping[str, str] | Path) -> list[Object]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from tests.builders import experiment, job, python_container
 from tests.conftest import ROOT
-from tests.kubernetes.dry_run import DryRun, Object, objects, surroundings
+from tests.kubernetes.dry_run import DryRun, Object, compiled, objects, surroundings
+from tests.on_gke import kubernetes
 from xmgen import catalog, names
 from xmgen.catalog.placement import Placement
 from xmgen.catalog.selection import select
 from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes, Reference, ShellSafeArg, Volume
-from xmgen.planner import plan
-from xmgen.program import render
 from xmgen.project import controllers
 from xmgen.resource_types import OBJECTS
 
@@ -36,17 +35,8 @@ def test_the_committed_stacks(dry_run: DryRun) -> None:
     }
 
 
-def compiled(source: Experiment) -> list[Object]:
-    files = render(plan(source))
-    return objects({path: text for path, text in files.items() if path.startswith("manifests/")})
-
-
 def jobs(submitted: list[Object]) -> list[Object]:
     return [each for each in submitted if each["kind"] == "Job"]
-
-
-def on(**requirements: Any) -> Kubernetes:
-    return Kubernetes(requirements=JobRequirements(**requirements))
 
 
 def accelerators() -> list[Accelerator]:
@@ -105,36 +95,43 @@ TEXTS = (
 
 
 FEATURES = [
-    pytest.param(experiment(job(executor=on()), stack=STACK), id="CPUs alone"),
-    pytest.param(experiment(job(executor=on(architecture="arm64", cpu=0.25)), stack=STACK), id="Arm, a part of a CPU"),
-    pytest.param(experiment(job(executor=on(ram=3 * GIB // 2, disk=50 * GIB)), stack=STACK), id="memory and disk"),
-    pytest.param(experiment(job(executor=on(replicas=3)), stack=STACK), id="replicas"),
-    pytest.param(experiment(job(executor=on(accelerator=SLICES)), stack=STACK), id="two slices"),
-    pytest.param(experiment(job(executor=on(service_tier="spot")), stack=STACK), id="spot"),
+    pytest.param(experiment(job(executor=kubernetes()), stack=STACK), id="CPUs alone"),
+    pytest.param(
+        experiment(job(executor=kubernetes(architecture="arm64", cpu=0.25)), stack=STACK), id="Arm, a part of a CPU"
+    ),
+    pytest.param(
+        experiment(job(executor=kubernetes(ram=3 * GIB // 2, disk=50 * GIB)), stack=STACK), id="memory and disk"
+    ),
+    pytest.param(experiment(job(executor=kubernetes(replicas=3)), stack=STACK), id="replicas"),
+    pytest.param(experiment(job(executor=kubernetes(accelerator=SLICES)), stack=STACK), id="two slices"),
+    pytest.param(experiment(job(executor=kubernetes(service_tier="spot")), stack=STACK), id="spot"),
     pytest.param(
         experiment(
             (
-                job(f"--db={XID}-1-db.experiments", name="train", executor=on()),
-                job(name="db", executor=on()),
+                job(f"--db={XID}-1-db.experiments", name="train", executor=kubernetes()),
+                job(name="db", executor=kubernetes()),
             ),
             stack=STACK,
         ),
         id="jobs that address each other",
     ),
     pytest.param(
-        experiment(job("1", executor=on()), job("2", executor=on()), stack=STACK, after={1: [0]}),
+        experiment(job("1", executor=kubernetes()), job("2", executor=kubernetes()), stack=STACK, after={1: [0]}),
         id="a job that waits for another",
     ),
     pytest.param(
-        experiment(job("--home", ShellSafeArg("$HOME"), executor=on()), stack=STACK), id="an argument for a shell"
+        experiment(job("--home", ShellSafeArg("$HOME"), executor=kubernetes()), stack=STACK),
+        id="an argument for a shell",
     ),
     pytest.param(
-        experiment(job(*TEXTS, env={f"E{n}": text for n, text in enumerate(TEXTS)}, executor=on()), stack=STACK),
+        experiment(
+            job(*TEXTS, env={f"E{n}": text for n, text in enumerate(TEXTS)}, executor=kubernetes()), stack=STACK
+        ),
         id="texts of every kind",
     ),
     pytest.param(
         experiment(
-            *(job(name=name, executor=on()) for name in ("x" * 300, "Ünïcode Näme", "--", "a/b:c d")),
+            *(job(name=name, executor=kubernetes()) for name in ("x" * 300, "Ünïcode Näme", "--", "a/b:c d")),
             stack=STACK,
             title="“A title” & {{ more }}\n" + "🚀" * 300,
         ),
@@ -146,14 +143,14 @@ FEATURES = [
     ),
     pytest.param(
         dataclasses.replace(
-            experiment(job(f"--key={SECRET.token}", env={"KEY": SECRET.token}, executor=on()), stack=STACK),
+            experiment(job(f"--key={SECRET.token}", env={"KEY": SECRET.token}, executor=kubernetes()), stack=STACK),
             references=(SECRET,),
         ),
         id="a secret",
     ),
     pytest.param(
         experiment(
-            job(executor=on()),
+            job(executor=kubernetes()),
             executables=(python_container(path=f"{controllers(STACK)}/search"),),
             stack=STACK,
         ),
@@ -222,7 +219,7 @@ def container(submitted: Object) -> Object:
 )
 def test_what_is_broken_is_refused(broken: Callable[[Object], object], reason: str, dry_run: DryRun) -> None:
     t4 = Accelerator(type="t4", count=1)
-    (good,) = jobs(compiled(experiment(job(executor=on(accelerator=t4)), stack=STACK)))
+    (good,) = jobs(compiled(experiment(job(executor=kubernetes(accelerator=t4)), stack=STACK)))
     assert dry_run.refusals([good]) == []
     bad = copy.deepcopy(good)
     broken(bad)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import experiment, job, python_container
-from tests.kubernetes.dry_run import DryRun
-from tests.kubernetes.test_dry_run import compiled, on
+from tests.kubernetes.dry_run import DryRun, compiled
+from tests.on_gke import kubernetes
 from xmgen.project import controllers
 from xmgen.rehearsal.controlplane import ControlPlane
 
@@ -19,7 +19,9 @@ STACK = "rights"
 def stack(dry_run: DryRun) -> None:
     """The objects of a stack with a controller; its Jobs and pods are not kept."""
     controller = python_container(path=f"{controllers(STACK)}/search")
-    assert dry_run.refusals(compiled(experiment(job(executor=on()), executables=(controller,), stack=STACK))) == []
+    assert (
+        dry_run.refusals(compiled(experiment(job(executor=kubernetes()), executables=(controller,), stack=STACK))) == []
+    )
 
 
 def allowed(control_plane: ControlPlane, account: str, action: str, namespace: str) -> bool:

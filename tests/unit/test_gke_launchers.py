@@ -13,9 +13,8 @@ import pytest
 
 from tests import gcp_programs, programs
 from tests.gcp_programs import Declared, Play, Program
-from tests.unit.test_vectors import LAUNCHERS
 from tests.vectors.invocation import ENVIRONMENT
-from tests.vectors.xmanager import copied
+from tests.vectors.xmanager import LAUNCHERS, copied
 from xmgen import compiler, names
 
 pytestmark = pytest.mark.gcp

@@ -18,9 +18,9 @@ import pytest
 from tests.vectors import __main__ as command
 from tests.vectors import canonical, comparison, records, xmanager
 from tests.vectors.invocation import invocation
+from tests.vectors.xmanager import LAUNCHERS
 from xmgen.experiment import Reference, ShellSafeArg
 
-LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
 EXAMPLES = sorted(path.stem for path in (LAUNCHERS / "vectors").glob("*.json"))
 
 

@@ -19,6 +19,9 @@ from xmgen.experiment import Experiment
 from xmgen.frontends import xmanager
 from xmgen.xm_local import conversion
 
+LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
+"""Launch scripts of our own, with vectors."""
+
 
 def run(vectors: Path, source: Path, *, others: bool = False) -> bool:
     """Print a line per vector of the folder `vectors`, and below it what differs. Whether all are the same.
