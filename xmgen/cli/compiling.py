@@ -7,12 +7,7 @@ from pathlib import Path
 
 import click
 
-from xmgen.cli.options import (
-    flags_argument,
-    json_option,
-    source_argument,
-    stack_option,
-)
+from xmgen.cli.options import flags_argument, json_option, source_argument, stack_argument, stack_names, stack_option
 
 
 @click.command()
@@ -52,7 +47,7 @@ def compile_(
 
 
 @click.command()
-@click.argument("stacks", nargs=-1)
+@click.argument("stacks", nargs=-1, shell_complete=stack_names)
 @json_option
 def check(stacks: tuple[str, ...], as_json: bool) -> None:
     """Are stacks up to date with their sources?
@@ -113,7 +108,7 @@ def caliban(stack: str | None, command: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("stack")
+@stack_argument
 @click.option("--manifests", is_flag=True, help="Print the manifests that the program applies.")
 @json_option
 def inspect(stack: str, manifests: bool, as_json: bool) -> None:

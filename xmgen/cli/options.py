@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = Callable[..., Any]
 
@@ -14,7 +17,31 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; 
 stack_option = click.option("--stack", metavar="NAME", help="The stack to compile to (default: the source's name).")
 source_argument = click.argument("source", type=click.Path(path_type=Path))
 flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED)
-target_argument = click.argument("target", metavar="STACK|SOURCE")
+
+
+def stack_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """For a shell that completes the name of a compiled stack."""
+    from xmgen import project
+    from xmgen.errors import XmgenError
+
+    try:
+        known = project.find().stacks()
+    except (XmgenError, OSError):
+        # A shell asks anywhere.
+        return []
+    return [name for name in known if name.startswith(begun)]
+
+
+def _stacks_or_files(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[str] | list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return stack_names(context, parameter, begun) or [CompletionItem(begun, type="file")]
+
+
+stack_argument = click.argument("stack", shell_complete=stack_names)
+target_argument = click.argument("target", metavar="STACK|SOURCE", shell_complete=_stacks_or_files)
 
 
 settings_option = click.option(

@@ -13,6 +13,7 @@ from xmgen.cli.options import (
     json_option,
     parallel_option,
     setting_options,
+    stack_argument,
     stack_option,
     target_argument,
     yes_option,
@@ -39,7 +40,7 @@ def preview(target: str, flags: tuple[str, ...], stack: str | None, as_json: boo
 
 
 @click.command()
-@click.argument("stack")
+@stack_argument
 @click.option("--pod-seconds", type=click.FloatRange(min=0), default=3.0, show_default=True, help="How long jobs run.")
 @click.option(
     "--pods",
@@ -146,7 +147,7 @@ def refresh(target: str, stack: str | None, as_json: bool, **options: Any) -> No
 
 
 @click.command()
-@click.argument("stack")
+@stack_argument
 @json_option
 def status(stack: str, as_json: bool) -> None:
     """Show how the trials of a stack stand."""
@@ -156,9 +157,21 @@ def status(stack: str, as_json: bool) -> None:
     run(project.find(), stack, json=as_json)
 
 
+def _unit_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    from xmgen import project
+    from xmgen.commands import target
+    from xmgen.errors import XmgenError
+
+    try:
+        units = target.existing(project.find(), context.params["stack"]).units
+    except (XmgenError, OSError):
+        return []
+    return [unit.name for unit in units if unit.name.startswith(begun)]
+
+
 @click.command()
-@click.argument("stack")
-@click.argument("units", nargs=-1, metavar="[UNIT]...")
+@stack_argument
+@click.argument("units", nargs=-1, metavar="[UNIT]...", shell_complete=_unit_names)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trials end.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Begin with the last N lines of each log.")
 @click.option("--since", metavar="TIME", help="Only the last 90s, 10m, 2h or 1d; not of local trials.")
