@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ NO_IMAGE_YET = "dry_run_tag"
 """What Caliban calls the image that a dry run does not build."""
 
 
-def caliban(find: Any, arguments: Sequence[str], *, stack: str | None) -> int:
+def caliban(find: Callable[[], Project], arguments: Sequence[str], *, stack: str | None) -> int:
     """Returns the exit code. find: finds the xmgen project; the working directory is the Caliban project."""
     folder = Path.cwd()
     arguments = _self_contained(arguments, folder)
@@ -36,7 +36,7 @@ def caliban(find: Any, arguments: Sequence[str], *, stack: str | None) -> int:
     name = target.stack_of(_root(folder), folder, stack or frontend.stack_of(folder, arguments))
     if chosen.export is not None:
         return _export(_found(find, folder), folder, name, arguments, chosen)
-    project: Project = find()
+    project = find()
     if chosen.command == "delete":
         from xmgen.commands import operate
 
@@ -54,7 +54,7 @@ def _root(folder: Path) -> Project:
     return Project(root=folder)
 
 
-def _found(find: Any, folder: Path) -> Project:
+def _found(find: Callable[[], Project], folder: Path) -> Project:
     """Manifests alone need no project of xmgen's."""
     try:
         return find()
