@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from xmgen.project import Project
 from xmgen.provider.unit import Unit
 from xmgen.provider.wire import Properties
 
@@ -37,7 +38,7 @@ class RunFolder:
 
     def __init__(self, root: Path, stack: str, name: str) -> None:
         self.root = root
-        self.path = root / ".xmgen" / stack / "runs" / file_name(name)
+        self.path = Project(root=root).runs(stack) / file_name(name)
         self._attempt = self.path / "attempt"
         self._journal = self._attempt / "journal.json"
 
