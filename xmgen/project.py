@@ -94,15 +94,18 @@ def find(start: Path | None = None) -> Project:
     OperationError when a stack whose compile was killed cannot be put back.
     """
     folder = (start or Path.cwd()).resolve()
-    for candidate in (folder, *folder.parents):
-        if (candidate / PULUMI_FILE).is_file():
-            project = read(candidate)
-            # Before anybody says that a stack is not there.
-            staging.recover(project.root / STACKS)
-            return project
-    raise InputError(
-        Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint="`xmgen init` makes a project")
-    )
+    if (root := root_around(folder)) is None:
+        hint = "`xmgen init` makes a project"
+        raise InputError(Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint=hint))
+    project = read(root)
+    # Before anybody says that a stack is not there.
+    staging.recover(project.root / STACKS)
+    return project
+
+
+def root_around(folder: Path) -> Path | None:
+    """The nearest folder with a Pulumi.yaml, this one or one above; None when there is none. folder: absolute."""
+    return next((each for each in (folder, *folder.parents) if (each / PULUMI_FILE).is_file()), None)
 
 
 def read(root: Path) -> Project:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from xmgen.errors import InputError, Problem
+from xmgen.project import PRIVATE, PULUMI_FILE, STACKS, TOOLS
 
 LEFT_BEHIND = frozenset(
     {
@@ -26,12 +27,12 @@ LEFT_BEHIND = frozenset(
         ".pytest_cache",
         ".ruff_cache",
         ".venv",
-        ".xmgen",
+        PRIVATE,
     }
 )
 """Folders that tools leave in a source tree; never part of the code, never sent to a build."""
 
-OF_A_PROJECT = frozenset({".tools", "stacks"})
+OF_A_PROJECT = frozenset({TOOLS, STACKS})
 """Folders beside a `Pulumi.yaml`: what is compiled from the code, and tools, is not the code. Without this a folder of
 code that is the project's own would change by being compiled."""
 
@@ -110,7 +111,7 @@ def _walk(folder: Path, unread: Callable[[OSError], object]) -> Iterator[str]:
     """unread: gets what keeps a folder from being read."""
     # followlinks stays off: a link is hashed as a link, so that a cycle cannot hang the compile.
     for parent, folders, names in os.walk(folder, onerror=unread):
-        unwanted = LEFT_BEHIND | OF_A_PROJECT if "Pulumi.yaml" in names else LEFT_BEHIND
+        unwanted = LEFT_BEHIND | OF_A_PROJECT if PULUMI_FILE in names else LEFT_BEHIND
         folders[:] = [name for name in folders if name not in unwanted and not name.endswith(LEFT_BEHIND_SUFFIXES)]
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
         for name in [*names, *links]:

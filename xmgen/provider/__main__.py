@@ -7,13 +7,12 @@ import os
 import sys
 from pathlib import Path
 
+from xmgen.project import root_around
+
 
 def project_root(start: Path) -> Path:
     """The folder of Pulumi.yaml, here or above; `start` when there is none, as when only the schema is asked for."""
-    for folder in (start, *start.parents):
-        if (folder / "Pulumi.yaml").is_file():
-            return folder
-    return start
+    return root_around(start) or start
 
 
 def main() -> None:
