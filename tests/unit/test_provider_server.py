@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -248,6 +250,23 @@ def test_deleting_what_is_gone_is_no_error(tmp_path: Path):
     ask(tmp_path, lambda stub: stub.Delete(pb.DeleteRequest(id="one", urn=RUN)))
     ask(tmp_path, lambda stub: stub.Delete(pb.DeleteRequest(id="train", urn=EXECUTABLE)))
     assert list(tmp_path.iterdir()) == []
+
+
+STARTED = """
+import asyncio, pathlib, sys
+from xmgen.provider.server import Provider
+
+async def start():
+    Provider(pathlib.Path())
+
+asyncio.run(start())
+print(*sorted({"docker", "google.auth", "jinja2", "pydantic", "requests"} & sys.modules.keys()))
+"""
+
+
+def test_the_engine_does_not_wait_for_libraries_that_only_some_resources_need():
+    done = subprocess.run([sys.executable, "-c", STARTED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_the_project_is_the_folder_of_pulumi_yaml(tmp_path: Path):

@@ -11,7 +11,6 @@ from typing import cast
 
 import xmgen.catalog as registry
 from xmgen.catalog.model import MachineType, Provisioning
-from xmgen.catalog.vertex import is_sold
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
 
@@ -99,6 +98,9 @@ def _scheduling(scheduling: Properties, machines: list[Properties]) -> Found:
     way = _WAYS.get(str(strategy))
     if way is None:
         return
+    # Imported here: it brings what a compile needs, for which every start of the provider would wait.
+    from xmgen.catalog.vertex import is_sold
+
     for spec in known:
         machine, topology = registry.catalog().machines.get(str(spec.get("machineType"))), spec.get("tpuTopology")
         if machine is not None and not is_sold(machine, way, str(topology) if topology else None):
