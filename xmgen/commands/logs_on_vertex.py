@@ -1,36 +1,106 @@
-"""Where the logs of trials on Vertex AI are: in Cloud Logging."""
+"""What trials on Vertex AI printed: Cloud Logging has it."""
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from xmgen.commands import output
 from xmgen.engine import session, trials
+from xmgen.engine.cloud_logging import CloudLogging
 from xmgen.engine.pod_logs import Window
+from xmgen.engine.session import Session
 from xmgen.errors import OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import Project
+from xmgen.provider.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A unit's CustomJob. number: the end of its name. replicas: in all of its worker pools. url: where the console
+    shows its log.
+    """
+
+    unit: str
+    replicas: int
+    project: str
+    region: str
+    number: str
+    begun: str
+    url: str
+
+    @property
+    def streamed(self) -> str:
+        """The command that prints its log as it grows."""
+        place = [f"--region={self.region}", f"--project={self.project}"]
+        return shlex.join(["gcloud", "ai", "custom-jobs", "stream-logs", self.number, *place])
 
 
 def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, follow: bool) -> None:
-    """Raises OperationError: it names what prints each log."""
+    """Raises OperationError where there is nothing to show. To follow logs it names the command that does: Google lets
+    a project ask 60 times in a minute, and an entry comes some seconds late.
+    """
     stack = plan.experiment.stack
     work = session.begin(project, stack)
     state = trials.job_states(work.export() if work.exists() else None)
-    problems = [_elsewhere(unit, state[unit]) for unit in units if unit in state]
-    if not problems:
+    jobs = [_job(unit, state[unit]) for unit in units if unit in state]
+    if not jobs:
         raise OperationError(Problem("no trial is submitted", where=stack, hint=f"`xmgen up {stack}` runs it"))
-    raise OperationError(*problems)
+    if follow:
+        raise OperationError(*(Problem("`gcloud` follows it", job.unit, f"`{job.streamed}`") for job in jobs))
+    logging = CloudLogging(jobs[0].project, _settings(work))
+    empty: list[Problem] = []
+    for job in jobs:
+        printed = False
+        for entry in logging.of_job(job.number, job.begun, window):
+            printed = True
+            _print(job.unit if len(jobs) > 1 else "", entry.task if job.replicas > 1 else "", entry.text)
+        if not printed:
+            empty.append(Problem("Cloud Logging has nothing of it, yet or any more", where=job.unit, hint=job.url))
+    if len(empty) == len(jobs):
+        raise OperationError(*empty)
+    for problem in empty:
+        output.say(str(problem), error=True)
 
 
-def _elsewhere(unit: str, state: dict[str, Any]) -> Problem:
+def _job(unit: str, state: dict[str, Any]) -> _Job:
     outputs: dict[str, Any] = trials.visible(state.get("outputs") or {})
-    name = str(outputs["name"])
-    _, _, _, region, _, number = name.split("/")
-    command = ["gcloud", "ai", "custom-jobs", "stream-logs", number, f"--region={region}"]
-    return Problem(
-        "its log is in Cloud Logging",
-        where=unit,
-        hint=f"`{shlex.join(command)}` prints it, {outputs.get('logUrl')} shows it",
+    inputs: dict[str, Any] = trials.visible(state.get("inputs") or {})
+    _, project, _, region, _, number = str(state["id"]).split("/")
+    spec: dict[str, Any] = inputs.get("jobSpec") or {}
+    pools: list[dict[str, Any]] = spec.get("workerPoolSpecs") or []
+    return _Job(
+        unit,
+        sum(int(pool.get("replicaCount") or 0) for pool in pools),
+        str(inputs.get("project") or project),
+        str(inputs.get("region") or region),
+        number,
+        str(outputs.get("createTime") or ""),
+        str(outputs.get("logUrl") or ""),
     )
+
+
+def _settings(work: Session) -> Settings:
+    """With the credentials that the stack's configuration names."""
+    config: dict[str, dict[str, Any]] = json.loads(
+        work.pulumi.run("config", "--json", "--show-secrets", "--stack", work.stack)
+    )
+    value = {key: str(each.get("value") or "") for key, each in config.items()}
+    return Settings(
+        credentials=value.get("gcp:credentials", ""),
+        access_token=value.get("gcp:accessToken", ""),
+        impersonate_service_account=value.get("gcp:impersonateServiceAccount", ""),
+    )
+
+
+def _print(unit: str, task: str, text: str) -> None:
+    """unit, task: where there are several of them."""
+    title = "/".join(part for part in (unit, task) if part)
+    for line in text.split("\n"):
+        sys.stdout.write(f"{title} | {line}\n" if title else f"{line}\n")
+    sys.stdout.flush()
