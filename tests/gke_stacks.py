@@ -131,6 +131,13 @@ STACKS: dict[str, Experiment] = {
         ),
         stack="files",
     ),
+    "served": experiment(
+        (job(name="worker"), job(f"--key={KEY.token}", name="ps", executor=kubernetes(on={"service": True}))),
+        job("--evaluate"),
+        stack="served",
+        after={1: [0]},
+        references=(KEY,),
+    ),
     "team": cluster_only(TEAM_POOL),
     "team-with-files": replace(cluster_only(TEAM_POOL, stack="team-with-files"), filestore=True),
     "files-of-team": experiment(

@@ -228,6 +228,7 @@ class Kubernetes:
     """reservation: name of a Compute Engine reservation for the accelerators.
     priority:      of the pods; a larger one is scheduled first. retries: how often a failed pod is started again.
     shared_memory: bytes of /dev/shm; None: as much as the job's memory.
+    service:       as of `Local`; it ends when the other jobs of its group have. None: it is no service.
     """
 
     kind: Literal["kubernetes"] = "kubernetes"
@@ -238,6 +239,7 @@ class Kubernetes:
     retries: int | None = None
     shared_memory: int | None = None
     volumes: tuple[Volume, ...] | None = None
+    service: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

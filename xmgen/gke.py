@@ -13,7 +13,7 @@ from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
 from xmgen.errors import Problem
-from xmgen.executors.kubernetes import SIDECAR
+from xmgen.executors.kubernetes import SIDECAR, sidecars
 from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes
 from xmgen.plan import Cluster, Manifest, Plan, Value
 
@@ -158,10 +158,11 @@ class _Selection:
         if known is not None:
             return known[1]
         executor = job.executor
-        reservation = executor.reservation if isinstance(executor, Kubernetes) else None
-        content = repr((executor.requirements, reservation))
+        assert isinstance(executor, Kubernetes)  # noqa: S101 — `plan` asks for no others
+        sidecar = sidecars(executor)
+        content = repr((executor.requirements, executor.reservation, sidecar))
         placement = self._by_content.get(content) or select(
-            executor.requirements, reservation=reservation, sidecar=SIDECAR, where=where
+            executor.requirements, reservation=executor.reservation, sidecar=sidecar, where=where
         )
         if isinstance(placement, Problem):
             return placement

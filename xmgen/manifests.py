@@ -31,6 +31,12 @@ _REPRESENTER: Any = SafeRepresenter()
 _EMITTER: Any = cyaml.CEmitter  # pyright: ignore
 
 
+class Script(str):
+    """A text of ours that people read as lines."""
+
+    __slots__ = ()
+
+
 def dump(documents: Iterable[Manifest]) -> str:
     """The documents in order, keys as they come, without anchors."""
     stream = io.StringIO()
@@ -78,6 +84,8 @@ def _text(value: str) -> yaml.Event:
         if pattern.match(value):
             plain = False
             break
+    if isinstance(value, Script):
+        return yaml.ScalarEvent(None, _STR, (plain, True), str(value), style="|")
     return yaml.ScalarEvent(None, _STR, (plain, True), value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xmgen import entrypoints, gke, names, places, vertex
@@ -11,7 +11,7 @@ from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
-from xmgen.experiment import Experiment, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
+from xmgen.experiment import Experiment, Job, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
@@ -42,6 +42,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         of_executors += planned if isinstance(planned, list) else []
     pods = {key: each.pods for key, each in cluster.places.items()} if isinstance(cluster, gke.ClusterPlan) else {}
     problems += [*code.problems, *addresses.problems(experiment, place, pods)]
+    of_executors += kubernetes_refusals.of_services(experiment, place, pods)
     if not problems and not of_executors:
         of_executors = _mixed(experiment)
     if problems or of_executors:
@@ -269,10 +270,10 @@ class _KubernetesJobs:
         assert self._cluster is not None and self._context is not None  # noqa: S101
         unit = self._experiment.units[position]
         after = [kubernetes.job_name(manifest) for each in predecessors for manifest in each.manifests]
-        return tuple(
-            manifest
-            for job in unit.jobs
-            for manifest in kubernetes.job_manifests(
+
+        def made(job: Job, ends_with: Sequence[str] = ()) -> list[Manifest]:
+            assert self._cluster is not None and self._context is not None  # noqa: S101
+            return kubernetes.job_manifests(
                 self._context,
                 unit,
                 job,
@@ -281,9 +282,18 @@ class _KubernetesJobs:
                 placement=self._cluster.places[position, job.name],
                 nodes=self._cluster.nodes[position, job.name],
                 after=after,
+                ends_with=ends_with,
                 waits=position in self._awaited,
             )
-        )
+
+        of_job = {job.name: made(job) for job in unit.jobs if not _is_service(job)}
+        ends_with = [kubernetes.job_name(manifest) for manifests in of_job.values() for manifest in manifests]
+        of_job |= {job.name: made(job, ends_with) for job in unit.jobs if _is_service(job)}
+        return tuple(manifest for job in unit.jobs for manifest in of_job[job.name])
+
+
+def _is_service(job: Job) -> bool:
+    return bool(not isinstance(job.executor, Vertex) and job.executor.service)
 
 
 def _wrong_amounts_here(experiment: Experiment) -> list[Problem]:
@@ -358,7 +368,7 @@ def _refusals(unit: WorkUnit) -> list[Problem]:
                 hint="give the jobs of a group one executor, or add them as work units of their own",
             )
         )
-    if not problems and all(isinstance(job.executor, Local) and job.executor.service for job in unit.jobs):
+    if not problems and all(_is_service(job) for job in unit.jobs):
         problems.append(
             Problem(
                 "all of its jobs are services, so it would never end",

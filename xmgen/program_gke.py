@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xmgen import gke, manifests, names, resource_types, summary
 from xmgen.executors import cloud_sql, images, kubernetes_refusals, texts
 from xmgen.executors.kubernetes_objects import CONTROLLERS_ACCOUNT, JOBS_ACCOUNT
-from xmgen.experiment import Kubernetes, Reference
+from xmgen.experiment import Executor, Kubernetes, Reference
 from xmgen.generated import python
 from xmgen.plan import Cluster, Manifest, Plan, header
 from xmgen.program_google import config_key, images_module, reference
@@ -115,7 +115,13 @@ def _jobs(plan: Plan) -> str:
         kinds=[(kind, resource_types.kubernetes_class(resource_types.OBJECTS[kind])) for kind in kinds],
         kind_names=list(kinds),
         waits=any(unit.depends_on for unit in plan.units),
+        # A service is a sidecar of its pod, and named by references as programs are.
+        sidecars=any(isinstance(e, Kubernetes) and e.service for e in _executors(plan)),
     )
+
+
+def _executors(plan: Plan) -> Iterable[Executor]:
+    return (job.executor for unit in plan.experiment.units for job in unit.jobs)
 
 
 def cloud_sql_projects(plan: Plan) -> list[str]:

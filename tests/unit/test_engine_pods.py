@@ -120,3 +120,22 @@ def test_a_job_fails_by_the_last_pod_that_failed_by_itself(
     of_job: list[dict[str, Any]], cause: dict[str, Any] | None
 ) -> None:
     assert pods.cause(of_job) == cause
+
+
+def test_the_program_of_a_service_is_the_sidecar_called_like_its_job() -> None:
+    plain = pod("Running")
+    assert (pods.programs(plain), pods.container(plain)) == (["train"], "train")
+    service = pod("Running")
+    service["metadata"]["labels"] = {"xmgen/job": "ps"}
+    service["spec"] = {"containers": [{"name": "waiter"}], "initContainers": [{"name": "fuse"}, {"name": "ps"}]}
+    assert (pods.programs(service), pods.container(service)) == (["ps"], "ps")
+    service["status"]["initContainerStatuses"] = [{"name": "ps", "state": {"running": {}}}]
+    assert pods.container_state(service, "ps") == "running"
+
+
+def test_a_sidecar_that_cannot_start_is_why_a_pod_waits() -> None:
+    waiting = pod("Pending", containers=({"name": "waiter", "state": {"waiting": {"reason": "PodInitializing"}}},))
+    waiting["status"]["initContainerStatuses"] = [
+        {"name": "ps", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    ]
+    assert pods.waits_for(job(), [waiting]) == ["ImagePullBackOff: no such image"]

@@ -26,7 +26,16 @@ from tests.on_gke import (
 )
 from xmgen import planner
 from xmgen.errors import InputError
-from xmgen.experiment import Accelerator, ClusterChoice, Container, Experiment, Reference, ShellSafeArg, Volume
+from xmgen.experiment import (
+    Accelerator,
+    ClusterChoice,
+    Container,
+    Experiment,
+    Kubernetes,
+    Reference,
+    ShellSafeArg,
+    Volume,
+)
 
 TAG = planner.plan(experiment()).images[0].tag
 ANNOTATIONS = {
@@ -502,3 +511,67 @@ def test_a_controller_may_start_jobs() -> None:
 def test_a_stack_never_takes_a_namespace_of_the_clusters_own(stack: str, namespace: str) -> None:
     [found] = cast("list[dict[str, Any]]", manifests(experiment(stack=stack)))
     assert found["metadata"]["namespace"] == namespace
+
+
+SERVICE = kubernetes(on={"service": True})
+
+
+def test_a_service_is_a_sidecar_of_what_waits_for_the_others_of_its_group() -> None:
+    others = (job(name="worker"), job(name="eval", executor=kubernetes(cpu=1)))
+    made = manifests(experiment((job(name="ps", executor=SERVICE), *others)))
+    found = dict(zip(("ps", "worker", "eval"), made, strict=True))
+    ended = [names([found[other]])[0] for other in ("worker", "eval")]
+    service, alone = pod(found["ps"]), pod(manifest(name="ps", executor=kubernetes()))
+    [program], [waiter] = service.pop("initContainers"), service.pop("containers")
+    assert program == {**alone.pop("containers")[0], "restartPolicy": "Always"}
+    python, option, _, *arguments = waiter.pop("command")
+    assert (python, option, arguments) == ("python", "-c", ["sweep", *ended])
+    assert waiter == {
+        "name": "until-the-others-end",
+        "image": "docker.io/library/python:3.12-slim-bookworm",
+        "securityContext": {"allowPrivilegeEscalation": False},
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "volumeMounts": [{"name": "api", "mountPath": "/var/run/secrets/xmgen", "readOnly": True}],
+    }
+    *own, token = service.pop("volumes")
+    output = alone.pop("volumes")
+    assert [each["name"] for each in own] == [each["name"] for each in output]
+    assert token == {
+        "name": "api",
+        "projected": {
+            "sources": [
+                {"serviceAccountToken": {"path": "token"}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            ]
+        },
+    }
+    assert service == alone
+    assert service["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize(("on", "machine"), [({}, "e2-standard-2"), ({"service": True}, "e2-highcpu-4")])
+def test_a_machine_has_room_for_what_waits_beside_a_service(on: dict[str, bool], machine: str) -> None:
+    served = job(name="ps", executor=kubernetes(on=on, cpu=1.32, ram=2**30))
+    plan = planner.plan(experiment((job(name="worker", executor=kubernetes(T4)), served)))
+    assert plan.cluster is not None
+    assert machine in [pool.machine_type for pool in plan.cluster.pools]
+
+
+def test_only_a_stack_with_services_lets_its_jobs_look_at_jobs() -> None:
+    def kinds(executor: Kubernetes) -> list[str]:
+        plan = planner.plan(experiment((job(name="worker"), job(name="ps", executor=executor))))
+        return [str(each["kind"]) for each in plan.objects]
+
+    assert kinds(kubernetes()) == []
+    assert kinds(SERVICE) == ["Role", "RoleBinding"]
+    plan = planner.plan(experiment((job(name="worker"), job(name="ps", executor=SERVICE))))
+    assert plan.objects[0]["rules"] == [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]
+
+
+def test_changed_code_of_a_group_starts_its_service_again() -> None:
+    def jobs(digest: str) -> list[str]:
+        group = (job(name="worker"), job(name="db", executable="redis", executor=SERVICE))
+        executables = (replace(TRAINER, digest=digest), Container(name="redis", image="redis:7"))
+        return names(manifests(experiment(group, executables=executables)))
+
+    assert all(before != after for before, after in zip(jobs("sha256:a"), jobs("sha256:b"), strict=True))

@@ -18,6 +18,7 @@ from xmgen.experiment import (
     ClusterChoice,
     Container,
     Experiment,
+    Job,
     JobRequirements,
     Kubernetes,
     PoolRequest,
@@ -227,7 +228,7 @@ def test_a_group_that_others_wait_for_has_to_end() -> None:
     assert planner.plan(experiment(group, group, job())).notes == ()
     assert planner.plan(experiment(group, group, job(name="evaluate"), after={2: [0, 1]})).notes == (
         "Other work units wait until all jobs of a group have succeeded (worker, ps): one that only serves the others, "
-        "such as a parameter server, has to end by itself.",
+        "such as a parameter server, has to be a `service` or to end by itself.",
     )
 
 
@@ -236,3 +237,20 @@ def test_a_version_of_the_tpus_software_has_no_effect_and_is_said_to_have_none()
     assert planner.plan(made).notes == (
         "The version of the TPU's software (2.16) has no effect on GKE: images bring it.",
     )
+
+
+def test_a_service_is_one_pod_of_a_group_that_ends() -> None:
+    def service(**asked: int) -> Job:
+        return job(name="ps", executor=kubernetes(on={"service": True}, **asked))
+
+    assert len(planner.plan(experiment((job(name="worker"), service()))).units) == 1
+    assert problems(experiment((job(name="worker"), service(replicas=2)))) == [
+        "work unit 1, job ps: is a service of 2 pods"
+    ]
+    for group in ((service(),), (service(), job(name="db", executor=kubernetes(on={"service": True})))):
+        assert problems(experiment(group)) == ["work unit 1: all of its jobs are services, so it would never end"]
+
+
+def test_others_may_wait_for_a_group_with_a_service() -> None:
+    group = (job(name="worker"), job(name="ps", executor=kubernetes(on={"service": True})))
+    assert planner.plan(experiment(group, job(name="evaluate"), after={1: [0]})).notes == ()

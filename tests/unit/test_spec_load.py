@@ -139,6 +139,8 @@ def test_a_trial_more_is_no_changed_code(tmp_path: Path) -> None:
         ),
         ("kind: local, docker_options: {}", Local(docker_options=DockerOptions())),
         ("kind: kubernetes, tpu_runtime_version: '2.16'", Kubernetes(tpu_runtime_version="2.16")),
+        ("kind: kubernetes, service: true", Kubernetes(service=True)),
+        ("kind: kubernetes, service: false", Kubernetes()),
         (
             "kind: vertex, tensorboard: {name: t, base_output_directory: b/o}",
             Vertex(tensorboard=TensorboardCapability(name="t", base_output_directory="b/o")),

@@ -277,7 +277,7 @@ def test_executors(active):
     given = [
         xm_local.Local(requirements, xm_local.DockerOptions(ports={8080: 80}, volumes={"/a": "/b"}, interactive=True)),
         xm_local.Local(experimental_stream_output=False, service=True),
-        xm_local.Kubernetes(requirements, tpu_capability=xm_local.TpuCapability("nightly")),
+        xm_local.Kubernetes(requirements, tpu_capability=xm_local.TpuCapability("nightly"), service=True),
         xm_local.Vertex(requirements, xm_local.TensorboardCapability("board", "gs://bucket")),
         xm_local.Caip(),
     ]
@@ -295,7 +295,7 @@ def test_executors(active):
             docker_options=DockerOptions(ports={8080: 80}, volumes={"/a": "/b"}, interactive=True),
         ),
         Local(stream_output=False, service=True),
-        Kubernetes(requirements=asked, tpu_runtime_version="nightly"),
+        Kubernetes(requirements=asked, tpu_runtime_version="nightly", service=True),
         Vertex(
             requirements=asked, tensorboard=TensorboardCapability(name="board", base_output_directory="gs://bucket")
         ),

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from xmgen import names
 from xmgen.engine import jobs, pods
@@ -110,11 +110,11 @@ def _kept(namespace: str, name: str) -> str:
 def _logs(namespace: str, of_job: Iterable[Object]) -> Iterator[Log]:
     """Those of earlier attempts first. What GKE puts beside a job's own containers is none of them."""
     for pod in sorted(of_job, key=lambda pod: (str(pod["metadata"].get("creationTimestamp")), _name(pod))):
-        containers = cast(list[Object], pod["spec"]["containers"])
+        containers = pods.programs(pod)
         for each in containers:
-            title = f"{_name(pod)}/{each['name']}" if len(containers) > 1 else _name(pod)
+            title = f"{_name(pod)}/{each}" if len(containers) > 1 else _name(pod)
             path = f"/api/v1/namespaces/{namespace}/pods/{_name(pod)}/log"
-            yield Log(path, str(each["name"]), title, pods.container_state(pod, str(each["name"])))
+            yield Log(path, each, title, pods.container_state(pod, each))
 
 
 def _name(pod: Object) -> str:

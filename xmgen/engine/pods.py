@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
 
 from xmgen.engine.trials import Status
+from xmgen.executors.kubernetes import JOB_LABEL
 
 Object = dict[str, Any]
 """A Job, or a pod, as the API has it."""
@@ -74,15 +75,23 @@ def exit_code(pod: Object) -> int | None:
     return next((code for code in codes if code), 0) if codes else None
 
 
+def programs(pod: Object) -> list[str]:
+    """The containers that run a job's program. A service is a sidecar, called like its job, of one that only waits."""
+    own = pod["metadata"].get("labels", {}).get(JOB_LABEL)
+    if any(each["name"] == own for each in pod["spec"].get("initContainers") or ()):
+        return [str(own)]
+    return [str(each["name"]) for each in pod["spec"]["containers"]]
+
+
 def container(pod: Object) -> str:
     """The container to ask for a log: the first that failed, else the first."""
     failed = (name for name, state in _terminated(pod) if state.get("exitCode"))
-    return next(failed, str(pod["spec"]["containers"][0]["name"]))
+    return next(failed, programs(pod)[0])
 
 
 def container_state(pod: Object, name: str) -> Literal["waiting", "running", "ended"]:
     """Of one of the pod's containers."""
-    own = (each for each in _list(pod, "containerStatuses") if each["name"] == name)
+    own = (each for each in _statuses(pod) if each["name"] == name)
     state = cast(Object, next(own, Object()).get("state") or {})
     if "terminated" in state or pod["status"].get("phase") in ("Succeeded", "Failed"):
         return "ended"
@@ -112,17 +121,23 @@ def job_failure(job: Object) -> str:
 def _waits_for(pod: Object) -> str:
     if not pod["spec"].get("nodeName"):
         return refused(pod)
-    for each in _list(pod, "containerStatuses"):
-        if waiting := each.get("state", {}).get("waiting"):
-            # Such as ImagePullBackOff, with what the registry said.
-            return ": ".join(str(waiting[key]) for key in ("reason", "message") if waiting.get(key))
-    return ""
+    waiting = [state for each in _statuses(pod) if (state := each.get("state", {}).get("waiting"))]
+    # That others are not started yet says less than why those are not.
+    waiting.sort(key=lambda state: state.get("reason") == "PodInitializing")
+    # Such as ImagePullBackOff, with what the registry said.
+    said = (": ".join(str(state[key]) for key in ("reason", "message") if state.get(key)) for state in waiting)
+    return next(said, "")
 
 
 def _why(pod: Object) -> str:
     """Why a pod as a whole ended, in Kubernetes' words."""
     target = condition(pod, "DisruptionTarget") or {}
     return str(pod["status"].get("message") or target.get("message") or pod["status"].get("reason") or "")
+
+
+def _statuses(pod: Object) -> list[Object]:
+    """Of the containers, those first that are started first."""
+    return [*_list(pod, "initContainerStatuses"), *_list(pod, "containerStatuses")]
 
 
 def _terminated(pod: Object) -> list[tuple[str, Object]]:

@@ -17,7 +17,7 @@ from typing import cast
 from xmgen import names
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
-from xmgen.executors import addresses, cloud_sql, kubernetes_security, slices
+from xmgen.executors import addresses, cloud_sql, kubernetes_security, services, slices
 from xmgen.executors.addresses import host_name
 from xmgen.executors.kubernetes_objects import (
     CONTROLLERS_ACCOUNT,
@@ -111,12 +111,13 @@ def job_manifests(
     placement: Placement,
     nodes: str,
     after: Sequence[str] = (),
+    ends_with: Sequence[str] = (),
     waits: bool = False,
 ) -> list[Manifest]:
     """The Jobs of one job of a unit.
 
     nodes: the label `xmgen/nodes` of the nodes that it runs on.
-    after: names of the Jobs that must have succeeded first.
+    after: names of the Jobs that must have succeeded first. ends_with: those that a service ends with.
     waits: whether Pulumi waits for the Job to end, since another depends on it.
     """
     experiment = context.experiment
@@ -136,6 +137,8 @@ def job_manifests(
     template = _template(
         context, unit, job, labels, image, placement, nodes, host if host in context.addresses else None
     )
+    if ends_with:
+        services.end_with(cast(Manifest, template["spec"]), names.namespace(experiment.stack), ends_with)
     kinds = [logical_name, labels, annotations, template, placement.pods, placement.slices, _retries(job)]
     content = json.dumps(kinds, sort_keys=True)
     readable = names.shortened(logical_name, _NAME_LENGTH)
@@ -158,6 +161,11 @@ def job_manifests(
         spec = _job_spec(own, placement.pods // separate, _retries(job), indexed=indexed)
         result.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     return result
+
+
+def sidecars(executor: Kubernetes) -> Resources:
+    """What the containers beside the job's own request in each pod."""
+    return SIDECAR + services.REQUESTS if executor.service else SIDECAR
 
 
 def job_name(manifest: Manifest) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from xmgen import names
 from xmgen.errors import Problem
-from xmgen.executors import storage_classes
+from xmgen.executors import services, storage_classes
 from xmgen.experiment import Experiment, Kubernetes, Volume
 from xmgen.plan import Manifest
 
@@ -38,6 +38,8 @@ def objects(experiment: Experiment, *, service: bool, controllers: bool) -> list
     result += [
         _claim(namespace, volume, storage_classes.of_claim(experiment, volume)) for _, volume in sorted(claims.items())
     ]
+    if any(executor.service for executor in executors):
+        result += services.rights(namespace, JOBS_ACCOUNT)
     if controllers:
         # XManager starts its jobs in the namespace `default`.
         for place in dict.fromkeys((namespace, "default")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from xmgen import limits, names
@@ -49,6 +49,20 @@ def of_cluster(experiment: Experiment, shared: Plan | None) -> list[Problem]:
     return [*_no_cluster(experiment.cluster), *_no_filestore(experiment, shared)]
 
 
+def of_services(experiment: Experiment, place: Place, pods: Mapping[tuple[int, str], int]) -> list[Problem]:
+    """pods: of each job, by the position of its unit and its name."""
+    return [
+        Problem(
+            f"is a service of {pods[position, job.name]} pods",
+            where=place(unit, job.name),
+            hint="a service is one pod: make it several jobs of the group",
+        )
+        for position, unit in enumerate(experiment.units)
+        for job in unit.jobs
+        if isinstance(job.executor, Kubernetes) and job.executor.service and pods.get((position, job.name), 1) > 1
+    ]
+
+
 def notes(experiment: Experiment) -> list[str]:
     """What is no problem here, but may be one when the jobs run."""
     named: dict[str, None] = {}
@@ -75,11 +89,11 @@ def notes(experiment: Experiment) -> list[str]:
     if shown := dict.fromkeys(
         ", ".join(job.name for job in jobs)
         for jobs in groups
-        if len(jobs) > 1 and isinstance(jobs[0].executor, Kubernetes)
+        if len(jobs) > 1 and all(isinstance(job.executor, Kubernetes) and not job.executor.service for job in jobs)
     ):
         result.append(
             f"Other work units wait until all jobs of a group have succeeded ({'; '.join(list(shown)[:3])}): one that "
-            "only serves the others, such as a parameter server, has to end by itself."
+            "only serves the others, such as a parameter server, has to be a `service` or to end by itself."
         )
     return result
 

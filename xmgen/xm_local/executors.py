@@ -158,6 +158,7 @@ class Kubernetes(xm.Executor):
     retries:       how often a pod that failed is started again. One that lost its machine always is.
     shared_memory: bytes of /dev/shm; as much as the job's memory unless given.
     volumes:       storage that the containers see.
+    service:       the job serves the others of its group and never ends by itself; it is ended when they have.
     """
 
     requirements: xm.JobRequirements = attrs.field(factory=xm.JobRequirements, validator=of_type(xm.JobRequirements))
@@ -168,5 +169,6 @@ class Kubernetes(xm.Executor):
     retries: int | None = attrs.field(default=None, kw_only=True, validator=_WHOLE)
     shared_memory: float | None = attrs.field(default=None, kw_only=True, validator=_AMOUNT)
     volumes: Sequence[Volume] = attrs.field(default=(), kw_only=True, validator=_volumes)
+    service: bool = attrs.field(default=False, kw_only=True, validator=_FLAG)
 
     Spec = KubernetesSpec

@@ -59,6 +59,7 @@ class Executors:
                     retries=executor.retries,
                     shared_memory=_whole(executor.shared_memory),
                     volumes=tuple(_volume(volume) for volume in executor.volumes) or None,
+                    service=executor.service or None,
                 )
             case Vertex():
                 return ir.Vertex(

@@ -280,6 +280,7 @@ def _executor(spec: executors.Executor) -> ir.Executor:
                 retries=spec.retries,
                 shared_memory=spec.shared_memory,
                 volumes=tuple(ir.Volume(**volume.model_dump()) for volume in spec.volumes) or None,
+                service=spec.service or None,
             )
         case executors.Vertex():
             tensorboard = spec.tensorboard

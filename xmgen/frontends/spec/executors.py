@@ -83,6 +83,8 @@ class Kubernetes(_Executor):
     """The size of /dev/shm; as much as the job's memory when left out."""
     volumes: list[Volume] = Field(default_factory=list["Volume"])
     """Storage that the containers see."""
+    service: bool = False
+    """Whether the job serves the others of its group and never ends by itself; it is ended when they have."""
 
 
 class TensorboardCapability(Model):
