@@ -133,6 +133,6 @@ def review(base: str, head: str | None, as_json: bool) -> None:
     nor credentials.
     """
     from xmgen import project
-    from xmgen.review.command import review as run
+    from xmgen.commands.review import review as run
 
     run(project.find(), base, head, json=as_json)
