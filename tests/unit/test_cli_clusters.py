@@ -337,10 +337,3 @@ def test_a_stack_that_does_not_say_whose_it_is_is_not_deleted(project: Path) -> 
     (project / "stacks" / "sweep" / "experiment.lock.json").write_text('{"version": 99}')
     done = run("cluster", "delete", "sweep", "--yes")
     assert (done.exit_code, "this xmgen reads version" in done.output) == (2, True), done.output
-
-
-def test_logs_of_a_cluster_are_elsewhere(project: Path) -> None:
-    run("compile", "sweep.yaml")
-    done = run("logs", "sweep")
-    assert done.exit_code == 1
-    assert "kubectl logs --namespace sweep --selector xmgen/unit=" in done.output

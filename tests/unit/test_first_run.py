@@ -76,7 +76,7 @@ def test_what_up_is_given_is_all_that_the_stack_needs(folder: Path) -> None:
 
 def test_the_steps_are_in_order() -> None:
     assert [command.split()[1] for command in XMGEN] == [
-        *("init", "compile", "inspect", "check", "review", "rehearse", "up", "status", "destroy")
+        *("init", "compile", "inspect", "check", "review", "rehearse", "up", "status", "logs", "destroy")
     ]
     for command in XMGEN:
         options(command)
