@@ -38,10 +38,13 @@ VARIABLES = (
 
 @dataclass
 class Tokens:
-    """Google's token server. given: who got a token. coming: the tokens; the last one again and again."""
+    """Google's token server. given: who got a token. coming: the tokens; the last one again and again.
+    refuses: statuses that are answered first.
+    """
 
     address: str = ""
     coming: list[str] = field(default_factory=lambda: [TOKEN])
+    refuses: list[int] = field(default_factory=list[int])
     given: list[str] = field(default_factory=list[str])
 
     def next(self) -> str:
@@ -63,8 +66,10 @@ def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tokens]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            text = json.dumps(tokens.answer(self.path, body)).encode()
-            self.send_response(200)
+            status = tokens.refuses.pop(0) if tokens.refuses else 200
+            refusal = {"error": "invalid_grant", "error_description": "the key has expired"}
+            text = json.dumps(tokens.answer(self.path, body) if status == 200 else refusal).encode()
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
@@ -169,9 +174,46 @@ def test_a_token_that_the_api_no_longer_takes_is_renewed_once(service: JobServic
     submit(service, credentials=key)
     assert (len(service.jobs), tokens.given) == (1, [MINE, MINE])
     tokens.coming = ["expired"]
-    with pytest.raises(OperationError, match="Vertex AI answers 401"):
+    with pytest.raises(OperationError, match="Vertex AI answers 401") as caught:
         submit(service, credentials=key)
     assert tokens.given == [MINE] * 4
+    assert "gcloud auth application-default login" in str(caught.value)
+
+
+def test_credentials_that_are_refused_are_told_of_with_what_to_do(
+    service: JobService, tokens: Tokens, key: str
+) -> None:
+    tokens.refuses = [400]
+    with pytest.raises(OperationError) as caught:
+        submit(service, credentials=key)
+    message, hint = str(caught.value).split("\n")
+    assert message == "Google Cloud gives no access token: invalid_grant: the key has expired"
+    assert "gcloud auth application-default login" in hint
+
+
+def test_who_gives_tokens_may_be_busy(
+    service: JobService, tokens: Tokens, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(custom_job_api, "_FIRST_DELAY", 0.01)
+    monkeypatch.setattr(google.auth._exponential_backoff.time, "sleep", lambda seconds: None)
+    tokens.refuses = [503] * 5
+    submit(service, credentials=key)
+    assert (len(service.jobs), tokens.refuses) == (1, [])
+
+
+def test_requests_go_by_the_proxy_that_the_environment_names(
+    service: JobService, tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", service.address)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+
+    async def create() -> None:
+        elsewhere = Settings(vertex_endpoint="http://localhost:9", access_token=TOKEN)
+        await CustomJobResource(elsewhere).create(REQUEST, inputs())
+
+    asyncio.run(create())
+    assert len(service.jobs) == 1
 
 
 @pytest.mark.parametrize("wrong", ['{"type": "service_account"}', "{", '{"type": "x"}', "/no/such/file"])

@@ -606,10 +606,12 @@ def test_an_api_that_does_not_answer_any_more_ends_the_wait_and_not_the_job(serv
     made = run(lambda resource: resource.create(REQUEST, inputs(wait=True)), service)
     assert made.id == next(iter(service.jobs))
     [reason] = made.reasons
-    assert reason.startswith(
+    assert reason.splitlines() == [
         "not waited for to the end: Vertex AI answers 403: as the test wants it. "
-        "The job goes on, and the next `pulumi up` waits for it"
-    )
+        "The job goes on, and the next `pulumi up` waits for it",
+        "  docs/vertex.md#roles says which roles it takes, of whoever runs `up` and of the jobs' account",
+        f"  {made.outputs['consoleUrl']}",
+    ]
 
 
 def test_who_does_not_wait_does_not_begin_to(service: JobService):

@@ -193,7 +193,8 @@ class CustomJobResource:
             except asyncio.CancelledError:
                 return _still_running(seen[-1], "Pulumi was stopped")
             except XmgenError as error:
-                return _still_running(seen[-1], str(error))
+                problem = error.problems[0]
+                return _still_running(seen[-1], problem.message, problem.hint)
         return _judged(seen[-1])
 
     async def _pause(self) -> None:
@@ -245,9 +246,10 @@ def _judged(state: State) -> State:
     return State(id=state.id, outputs=outputs, reasons=reasons)
 
 
-def _still_running(state: State, why: str) -> State:
+def _still_running(state: State, why: str, hint: str = "") -> State:
     reason = f"not waited for to the end: {why}. The job goes on, and the next `pulumi up` waits for it"
-    return State(id=state.id, outputs=state.outputs, reasons=(f"{reason}\n  {state.outputs['consoleUrl']}",))
+    lines = filter(None, (reason, hint, str(state.outputs["consoleUrl"])))
+    return State(id=state.id, outputs=state.outputs, reasons=("\n  ".join(lines),))
 
 
 def _word(state: Value) -> str:

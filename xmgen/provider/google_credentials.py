@@ -19,7 +19,11 @@ from xmgen.provider.settings import Settings
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _KEYS = ("GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON")
-_LOGIN = "`gcloud auth application-default login`, or `xmgen up STACK --secret gcp:credentials` with a key"
+LOGIN = "`gcloud auth application-default login`, or `xmgen up STACK --secret gcp:credentials` with a key"
+
+
+class NoAnswer(requests.ConnectionError):
+    """Whoever gives access tokens cannot be reached, or is too busy: it may go better next time."""
 
 
 class Authorization(requests.auth.AuthBase):
@@ -32,18 +36,19 @@ class Authorization(requests.auth.AuthBase):
         self._transport: Any = None
 
     def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Raises OperationError when there are no credentials or they are refused."""
+        """Raises OperationError when there are no credentials or they are refused, NoAnswer when that is not known."""
         with self._lock:
             if self._credentials is None:
                 self._credentials, self._transport = _load(self._settings)
-            from google.auth.exceptions import GoogleAuthError
+            from google.auth.exceptions import GoogleAuthError, TransportError
 
             try:
                 self._credentials.before_request(self._transport, r.method, r.url, r.headers)
             except GoogleAuthError as error:
-                raise OperationError(
-                    Problem(f"Google Cloud gives no access token: {_first_line(error)}", hint=_LOGIN)
-                ) from None
+                message = f"Google Cloud gives no access token: {_first_line(error)}"
+                if isinstance(error, TransportError) or cast("Any", error).retryable:
+                    raise NoAnswer(message) from None
+                raise OperationError(Problem(message, hint=LOGIN)) from None
         return r
 
     def forget_token(self) -> None:
@@ -62,17 +67,17 @@ def _load(settings: Settings) -> tuple[Any, Any]:
     try:
         credentials = _chosen(settings)
     except (GoogleAuthError, ValueError, OSError) as error:
-        raise OperationError(Problem(f"no credentials for Google Cloud: {_first_line(error)}", hint=_LOGIN)) from None
+        raise OperationError(Problem(f"no credentials for Google Cloud: {_first_line(error)}", hint=LOGIN)) from None
     return credentials, cast("Any", transport.Request())
 
 
 def _chosen(settings: Settings) -> Any:
     import google.auth
-    import google.auth.impersonated_credentials
-    import google.oauth2.credentials
 
     module: Any = google.auth
     if token := settings.access_token or os.environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
+        import google.oauth2.credentials
+
         credentials: Any = google.oauth2.credentials.Credentials(token)  # pyright: ignore[reportUnknownMemberType]
     elif key := settings.credentials or next(filter(None, map(os.environ.get, _KEYS)), ""):
         text = key if key.lstrip().startswith("{") else Path(key).expanduser().read_text(encoding="utf-8")
@@ -81,10 +86,14 @@ def _chosen(settings: Settings) -> Any:
         credentials, _ = module.default(scopes=_SCOPES)
     account = settings.impersonate_service_account or os.environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
     if account:
+        import google.auth.impersonated_credentials
+
         impersonated: Any = google.auth.impersonated_credentials
         credentials = impersonated.Credentials(credentials, target_principal=account, target_scopes=list(_SCOPES))
     return credentials
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    # google-auth puts the whole answer beside what it says.
+    said = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    return said.strip().partition("\n")[0] or type(error).__name__
