@@ -97,6 +97,12 @@ class Engine:
         return {each["urn"]: each for each in json.loads(self.state)["deployment"]["resources"][1:]}
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is on its way."""
+    monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
+
+
 def session(engine: Engine, folder: Path) -> Session:
     project = Project(root=folder, name="experiments")
     return Session(project, "dev", cast(Pulumi, engine), Backend("https://api.pulumi.com", own=False))
@@ -168,11 +174,8 @@ def killed(folder: Path, at: datetime) -> Backend:
         ),
     ],
 )
-def test_a_search_that_is_killed_and_begun_again_knows_whose_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, created: str, said: str
-) -> None:
+def test_a_search_that_is_killed_and_begun_again_knows_whose_it_is(tmp_path: Path, created: str, said: str) -> None:
     """What the killed operation made is older than the search, and the stack's all the same."""
-    monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
     content = json.loads(state(creating=[CLUSTER]))
     content["deployment"]["manifest"] = {"time": "2026-05-01T12:05:00.5Z"}
     engine = Engine(json.dumps(content), {CLUSTER["urn"]: "dial tcp: no route to host"})
@@ -212,6 +215,18 @@ def test_what_was_on_its_way_when_somebody_was_killed_has_a_moment_to_arrive(
     monkeypatch.setattr(orphans, "let_arrive", lambda: looked.append(len(engine.refreshes)))
     work.recover()
     # Before it looks.
+    assert looked == [0] * waits
+
+
+@pytest.mark.parametrize(("why", "waits"), [("unexpected EOF", 1), ("googleapi: Error 403: forbidden, forbidden", 0)])
+def test_what_was_on_its_way_when_a_connection_broke_has_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str, waits: int
+) -> None:
+    engine = Engine(state(), {NETWORK["urn"]: None})
+    looked: list[int] = []
+    monkeypatch.setattr(orphans, "let_arrive", lambda: looked.append(len(engine.refreshes)))
+    progress = Progress(units={}, failed_creates={NETWORK["urn"]: NETWORK}, errors={NETWORK["urn"]: [why]})
+    session(engine, tmp_path).settle(progress, datetime.now(UTC))
     assert looked == [0] * waits
 
 

@@ -31,7 +31,7 @@ GRACE_SECONDS = 3.0
 KILL_SECONDS = 5.0
 
 ARRIVAL_SECONDS = 3.0
-"""How long what a plugin had asked for may be on its way when the plugin is ended, before it can be seen."""
+"""How long what a plugin asked for may be on its way, when the plugin or its connection is gone, before it is seen."""
 
 
 def end(project: Path) -> int:
@@ -57,7 +57,7 @@ def end(project: Path) -> int:
 
 
 def let_arrive() -> None:
-    """Returns when whatever plugins that are gone had still sent has arrived, so that a look finds it."""
+    """Returns when whatever was sent before that has arrived, so that a look finds it."""
     time.sleep(ARRIVAL_SECONDS)
 
 

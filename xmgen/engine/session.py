@@ -101,7 +101,10 @@ class Session:
         if not progress.failed_creates:
             return []
         export = self.export()
-        said, unknown = self._settle(export, interrupted.failed(export, progress), begun)
+        left = interrupted.failed(export, progress)
+        if left.sought:
+            orphans.let_arrive()
+        said, unknown = self._settle(export, left, begun)
         again = "The next `xmgen up` or `xmgen destroy` looks again."
         return said + [f"{problem.message.rstrip('.')}. {again}" for problem in unknown]
 
