@@ -1,12 +1,13 @@
-"""Who waits for a rehearsal's cluster hears of a defect in what watches it."""
+"""What watches a rehearsal's cluster: a defect in it is heard of, and what it has not seen has not stood still."""
 
 from __future__ import annotations
 
+import threading
 from typing import cast
 
 import pytest
 
-from xmgen.rehearsal.cloud.pools import Pools
+from xmgen.rehearsal.cloud.pools import Pools, View
 from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.observer import Observer
 
@@ -21,4 +22,41 @@ def test_a_defect_ends_the_waiting() -> None:
     observer.start()
     with pytest.raises(ValueError, match="a defect"):
         observer.wait(lambda: False, seconds=60)
+    observer.stop()
+
+
+class Still:
+    """A cluster in which nothing happens, and whose API server may be gone."""
+
+    def __init__(self) -> None:
+        self.gone = threading.Event()
+        self.asked = threading.Semaphore(0)
+
+    def view(self) -> View:
+        self.asked.release()
+        if self.gone.is_set():
+            raise OSError
+        return View([], [])
+
+    def step(self, view: View) -> None: ...
+
+    def looks(self, count: int) -> None:
+        """Returns when it has been looked at so many times more. The last one may not be over."""
+        for _ in range(count):
+            assert self.asked.acquire(timeout=60)
+
+
+def test_while_nobody_can_look_nothing_stands_still() -> None:
+    cluster = Still()
+    observer = Observer(cast(Pools, cluster), cast(Director, cluster))
+    observer.start()
+    cluster.looks(3)
+    seen = observer.still()
+    cluster.looks(3)
+    assert observer.still() > seen > 0
+    cluster.gone.set()
+    cluster.looks(3)
+    seen = observer.still()
+    cluster.looks(3)
+    assert observer.still() == seen
     observer.stop()

@@ -60,7 +60,7 @@ class Observer:
         self._lock = threading.Lock()
         self._pods: dict[str, Pod] = {}
         self._nodes: dict[str, Node] = {}
-        self._changed = time.monotonic()
+        self._changed = self._looked = time.monotonic()
         self._defect: Exception | None = None
         self.steps = 0
         """How often it has looked."""
@@ -105,8 +105,10 @@ class Observer:
         return True
 
     def still(self) -> float:
-        """For how many seconds nothing has changed."""
-        return time.monotonic() - self._changed
+        """For how many seconds nothing has changed, as far as it has looked: a machine may be slow, or its API server
+        gone for a while.
+        """
+        return self._looked - self._changed
 
     def _run(self) -> None:
         try:
@@ -128,6 +130,7 @@ class Observer:
         self.steps += 1
 
     def _note(self, view: View) -> None:
+        self._looked = time.monotonic()
         before = [(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)
         for node in view.nodes:
             self._note_node(node)
@@ -140,7 +143,7 @@ class Observer:
         for pod in view.pods:
             self._note_pod(pod)
         if before != ([(pod.node, pod.phase, pod.gone) for pod in self._pods.values()], len(self._nodes)):
-            self._changed = time.monotonic()
+            self._changed = self._looked
 
     def _note_node(self, node: Object) -> None:
         labels, name = node["metadata"]["labels"], str(node["metadata"]["name"])
