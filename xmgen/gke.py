@@ -8,17 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import xmgen.catalog as registry
-from xmgen import limits, locations, names
+from xmgen import limits, locations, names, places
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
 from xmgen.errors import Problem
 from xmgen.executors.kubernetes import SIDECAR, sidecars
 from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes
+from xmgen.places import Key
 from xmgen.plan import Cluster, Manifest, Plan, Value
-
-Key = tuple[int, str]
-"""A job: the position of its unit, and its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +29,12 @@ class ClusterPlan:
     notes: tuple[str, ...]
 
 
-def plan(experiment: Experiment, where: Mapping[Key, str], shared: Plan | None = None) -> ClusterPlan | list[Problem]:
+def plan(experiment: Experiment, shared: Plan | None = None) -> ClusterPlan | list[Problem]:
     """The cluster for the experiment's Kubernetes jobs, or everything that no machine satisfies.
 
-    where:  how an error names a job.
     shared: the plan of the stack whose cluster the experiment uses.
     """
+    where = places.of_jobs(experiment)
     jobs = {
         (position, job.name): job
         for position, unit in enumerate(experiment.units)
@@ -172,7 +170,7 @@ class _Selection:
         return placement
 
 
-def _widths(experiment: Experiment, placements: Mapping[tuple[int, str], Placement]) -> dict[int, int]:
+def _widths(experiment: Experiment, placements: Mapping[Key, Placement]) -> dict[int, int]:
     """How many jobs of each placement can run at the same time: those of one depth of the graph, at the most."""
     depths: list[int] = []
     for unit in experiment.units:

@@ -8,6 +8,9 @@ from dataclasses import replace
 from xmgen.errors import Problem
 from xmgen.experiment import Experiment, Role, WorkUnit
 
+Key = tuple[int, str]
+"""A job: the position of its unit in `Experiment.units`, and its name."""
+
 
 def place(unit: WorkUnit, job: str = "") -> str:
     """How an error names a work unit, and a job of it."""
@@ -32,7 +35,7 @@ def of_executable(name: str) -> str:
     return f"executable {name}"
 
 
-def of_jobs(experiment: Experiment) -> dict[tuple[int, str], str]:
+def of_jobs(experiment: Experiment) -> dict[Key, str]:
     return {
         (position, job.name): place(unit, job.name)
         for position, unit in enumerate(experiment.units)

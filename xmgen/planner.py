@@ -34,15 +34,15 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     code = _Code.of(experiment)
     needs_cluster = experiment.pools is not None or _any_on(experiment, Kubernetes)
     shared = _shared(experiment, stacks)
-    cluster = gke.plan(experiment, places.of_jobs(experiment), shared) if needs_cluster else None
-    managed = vertex.plan(experiment, places.of_jobs(experiment)) if _any_on(experiment, Vertex) else None
+    cluster = gke.plan(experiment, shared) if needs_cluster else None
+    managed = vertex.plan(experiment) if _any_on(experiment, Vertex) else None
     problems += kubernetes_refusals.of_cluster(experiment, shared)
-    of_executors = [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment, place)]
+    of_executors = [*_wrong_amounts_here(experiment), *kubernetes_refusals.problems(experiment)]
     for planned in (cluster, managed):
         of_executors += planned if isinstance(planned, list) else []
     pods = {key: each.pods for key, each in cluster.places.items()} if isinstance(cluster, gke.ClusterPlan) else {}
-    problems += [*code.problems, *addresses.problems(experiment, place, pods)]
-    of_executors += kubernetes_refusals.of_services(experiment, place, pods)
+    problems += [*code.problems, *addresses.problems(experiment, pods)]
+    of_executors += kubernetes_refusals.of_services(experiment, pods)
     if not problems and not of_executors:
         of_executors = _mixed(experiment)
     if problems or of_executors:

@@ -13,9 +13,7 @@ from xmgen.executors import images
 from xmgen.executors.kubernetes import OUTPUT_VARIABLE
 from xmgen.executors.vertex import LATE_BINDING, is_tpu, job_settings, texts_of
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
-
-Key = tuple[int, str]
-"""A job: the position of its unit, and its name."""
+from xmgen.places import Key, place
 
 MAX_POOLS = 4
 MAX_ENV = 100
@@ -36,9 +34,8 @@ class VertexPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan(experiment: Experiment, where: Mapping[Key, str]) -> VertexPlan | list[Problem]:
-    """The machines of the experiment's Vertex jobs, or everything that Vertex AI does not do. where: how an error names
-    a job."""
+def plan(experiment: Experiment) -> VertexPlan | list[Problem]:
+    """The machines of the experiment's Vertex jobs, or everything that Vertex AI does not do."""
     chosen = _Machines()
     machines: dict[Key, VertexMachine] = {}
     problems: list[Problem] = []
@@ -47,20 +44,19 @@ def plan(experiment: Experiment, where: Mapping[Key, str]) -> VertexPlan | list[
     for position, unit in enumerate(experiment.units):
         jobs = [job for job in unit.jobs if isinstance(job.executor, Vertex)]
         for job in jobs:
-            place = where[position, job.name]
-            found = chosen.of(job.executor, place)
+            where = place(unit, job.name)
+            found = chosen.of(job.executor, where)
             if isinstance(found, Problem):
                 problems.append(found)
             else:
                 machines[position, job.name] = found
-            problems += _job(job, len(jobs), job.executable in entrypoints, place)
+            problems += _job(job, len(jobs), job.executable in entrypoints, where)
             # A sweep shares its executors: once is enough to say what is wrong with one.
             if id(job.executor) not in checked:
                 checked[id(job.executor)] = job.executor
-                problems += _executor(job, place)
+                problems += _executor(job, where)
         if jobs:
-            first = where[position, jobs[0].name].partition(", job ")[0]
-            problems += _group(unit, [machines.get((position, job.name)) for job in jobs], first)
+            problems += _group(unit, [machines.get((position, job.name)) for job in jobs], place(unit))
     regions = sorted({region for machine in machines.values() for region in _regions(machine)})
     if len(regions) > 1:
         problems.append(

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from xmgen import names
 from xmgen.errors import Problem, did_you_mean
 from xmgen.executors.kubernetes_objects import SERVICE
 from xmgen.experiment import Experiment, Job, Local, Vertex, WorkUnit
+from xmgen.places import Key, place
 from xmgen.plan import Value
 
 COORDINATOR_VARIABLE = "XMGEN_COORDINATOR_ADDRESS"
 REPLICAS_VARIABLE = "XMGEN_REPLICAS"
 """By which the replicas of a job on GKE find each other; Kubernetes sets JOB_COMPLETION_INDEX itself."""
-
-Place = Callable[[WorkUnit, str], str]
-Key = tuple[int, str]
-"""A job: the position of its unit, and its name."""
 
 
 def host_name(full_job_name: str) -> str:
@@ -54,9 +51,8 @@ def replica_environment(job_name: str, replicas: int) -> list[Value]:
     ]
 
 
-def problems(experiment: Experiment, place: Place, pods: Mapping[Key, int]) -> list[Problem]:
-    """Addresses at which nobody will be. place: how an error names a job of a unit. pods: of each job on a cluster, as
-    far as they are known."""
+def problems(experiment: Experiment, pods: Mapping[Key, int]) -> list[Problem]:
+    """Addresses at which nobody will be. pods: of each job on a cluster, as far as they are known."""
     said = [each for each in _names(experiment) if each[2].is_address]
     known = _hosts(experiment) if said else {}
     found = (

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from xmgen import limits, names
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.executors.addresses import texts_of
-from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume, WorkUnit
+from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume
+from xmgen.places import Key, place
 from xmgen.plan import Plan
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
@@ -21,11 +22,9 @@ _URL = re.compile(r"gs://([a-z0-9][-_.a-z0-9]+[a-z0-9])")
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _RESERVED = (kubernetes.SHARED_MEMORY, kubernetes.OUTPUT_FOLDER)
 
-Place = Callable[[WorkUnit, str], str]
 
-
-def problems(experiment: Experiment, place: Place) -> list[Problem]:
-    """place: how an error names a job of a unit."""
+def problems(experiment: Experiment) -> list[Problem]:
+    """Of its jobs and their executors."""
     known = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
     secrets = {reference.token for reference in experiment.references if reference.kind == "secret"}
     checked: dict[int, object] = {}
@@ -49,8 +48,8 @@ def of_cluster(experiment: Experiment, shared: Plan | None) -> list[Problem]:
     return [*_no_cluster(experiment.cluster), *_no_filestore(experiment, shared)]
 
 
-def of_services(experiment: Experiment, place: Place, pods: Mapping[tuple[int, str], int]) -> list[Problem]:
-    """pods: of each job, by the position of its unit and its name."""
+def of_services(experiment: Experiment, pods: Mapping[Key, int]) -> list[Problem]:
+    """pods: of each job."""
     return [
         Problem(
             f"is a service of {pods[position, job.name]} pods",
