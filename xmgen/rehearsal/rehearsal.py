@@ -32,6 +32,7 @@ from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.provider.resource import Urn
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
+from xmgen.rehearsal.cloud.dials import Dials
 from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
 from xmgen.rehearsal.cloud.pools import Pools
@@ -91,8 +92,11 @@ class Rehearsal:
     def __enter__(self) -> Self:
         if self._options.registry is not None:
             images.prepare(self._options.registry)
-        self.folder.mkdir(parents=True, exist_ok=True)
         rules = outcomes.read(self._options.pods)
+        quota = Quota.read(self._options.quota)
+        dials = self.folder / "dials.json"
+        Dials(dials).read()
+        self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as begun:
             found = cli.find(self.project)
             self.cluster = begun.enter_context(
@@ -103,8 +107,7 @@ class Rehearsal:
             authority = base64.b64encode(self.cluster.credentials.authority.read_bytes()).decode()
             endpoint = Endpoint(self.cluster.url.removeprefix("https://"), authority)
             store = Store(self.folder / "cloud.json")
-            self.pools = Pools(store, api, Quota.read(self._options.quota))
-            dials = self.folder / "dials.json"
+            self.pools = Pools(store, api, quota)
             registry = self._options.registry or ""
             self.cloud = Cloud(store, dials, endpoint, self.pools.remove, registry, self.pools.refusal)
             server = begun.enter_context(CloudServer(self.cloud, self.cluster.folder))

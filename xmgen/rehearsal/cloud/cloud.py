@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from xmgen.errors import InputError
 from xmgen.rehearsal.cloud import arguments, kinds, refusals
 from xmgen.rehearsal.cloud.dials import Dials, LostResponse
 from xmgen.rehearsal.cloud.errors import Refusal
@@ -64,7 +65,7 @@ class Cloud:
             self.at("received", operation, urn)
             course = self.dials.apply(operation, str(request.get("type", "")), urn)
             answer = self._do(operation, request)
-        except Refusal as refusal:
+        except (Refusal, InputError) as refusal:
             return {"error": str(refusal)}
         # As Google does it: an operation under way goes on whether or not somebody waits for it, and can be seen.
         time.sleep(course.seconds)

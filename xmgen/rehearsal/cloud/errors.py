@@ -8,6 +8,7 @@ REASONS = {
     404: "notFound",
     409: "alreadyExists",
     429: "rateLimitExceeded",
+    500: "internalError",
     503: "backendError",
 }
 
