@@ -11,7 +11,18 @@ from xmgen.catalog.options import wrong_amounts
 from xmgen.errors import InputError, Problem
 from xmgen.executors import addresses, images, kubernetes, kubernetes_objects, kubernetes_refusals, local
 from xmgen.executors import vertex as custom_jobs
-from xmgen.experiment import Experiment, Job, Kubernetes, Local, ModuleName, PythonContainer, Vertex, WorkUnit
+from xmgen.executors.images import Image
+from xmgen.experiment import (
+    Executable,
+    Experiment,
+    Job,
+    Kubernetes,
+    Local,
+    ModuleName,
+    PythonContainer,
+    Vertex,
+    WorkUnit,
+)
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
@@ -123,14 +134,14 @@ def _any_on(experiment: Experiment, executor: type[Local] | type[Kubernetes] | t
 class _Code:
     """The experiment's executables, as resources of the executors that use them.
 
-    keys:        name of the executable -> its logical name. references: name -> how a Job's manifest names its image.
+    keys:        name of the executable -> its logical name. of_jobs: name -> the image that its jobs run, unless here.
     controllers: names of the executables whose jobs start other jobs on the cluster.
     """
 
     keys: Mapping[str, str]
     executables: tuple[PlannedExecutable, ...] = ()
     images: tuple[PlannedImage, ...] = ()
-    references: dict[str, str] = field(default_factory=dict[str, str])
+    of_jobs: dict[str, Image] = field(default_factory=dict[str, Image])
     controllers: set[str] = field(default_factory=set[str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
@@ -153,7 +164,7 @@ class _Code:
                 image = images.image(executable, code.keys[executable.name], experiment)
                 if executable.name in late_bound and isinstance(image, PlannedImage):
                     image = custom_jobs.with_late_bindings(image)
-                code._add_image(executable.name, image)
+                code._add_image(executable, image)
                 if images.is_controller(executable, experiment):
                     code.controllers.add(executable.name)
         return code
@@ -167,15 +178,18 @@ class _Code:
     def _refuse(self, name: str, problem: Problem) -> None:
         self.problems.append(problem if problem.where else replace(problem, where=places.of_executable(name)))
 
-    def _add_image(self, name: str, planned: PlannedImage | str | Problem) -> None:
+    def _add_image(self, executable: Executable, planned: PlannedImage | str | Problem) -> None:
         match planned:
             case Problem():
-                self._refuse(name, planned)
+                self._refuse(executable.name, planned)
+                return
             case str():
-                self.references[name] = planned
+                reference = planned
             case PlannedImage():
                 self.images = (*self.images, planned)
-                self.references[name] = kubernetes.image_reference(planned.name, planned.tag)
+                reference = kubernetes.image_reference(planned.name, planned.tag)
+        entrypoint = images.known_entrypoint(executable)
+        self.of_jobs[executable.name] = Image(reference=reference, entrypoint=entrypoint)
 
 
 def _units(
@@ -196,7 +210,7 @@ def _units(
     ):
         depends_on = tuple(logical_names[predecessor] for predecessor in unit.depends_on)
         if isinstance(unit.jobs[0].executor, Local):
-            manifests = (_run(experiment, unit, name, identity, code.keys, depends_on),)
+            manifests = (local.manifest(experiment, unit, name, identity, code.keys, depends_on),)
             executor = "local"
         elif isinstance(unit.jobs[0].executor, Vertex):
             manifests = (managed_jobs.manifest(position, name),)
@@ -217,31 +231,11 @@ def _units(
     return result
 
 
-def _run(
-    experiment: Experiment,
-    unit: WorkUnit,
-    name: str,
-    identity: str,
-    keys: Mapping[str, str],
-    depends_on: tuple[str, ...],
-) -> Manifest:
-    manifest = local.manifest(experiment, unit, name, identity, keys)
-    if depends_on:
-        manifest["dependsOn"] = list(depends_on)
-    return manifest
-
-
 class _CustomJobs:
     def __init__(self, experiment: Experiment, code: _Code, managed: vertex.VertexPlan | None) -> None:
         self._experiment = experiment
         self._managed = managed
-        self._images = {
-            executable.name: custom_jobs.Image(
-                reference=code.references[executable.name], entrypoint=images.known_entrypoint(executable)
-            )
-            for executable in experiment.executables
-            if executable.name in code.references
-        }
+        self._images = code.of_jobs
 
     def manifest(self, position: int, name: str) -> Manifest:
         # It is there whenever a job is for Vertex AI.
@@ -257,13 +251,7 @@ class _KubernetesJobs:
         self._cluster = cluster
         self._awaited = awaited
         self._context = kubernetes.Context.of(experiment, code.controllers) if cluster else None
-        self._images = {
-            executable.name: kubernetes.Image(
-                reference=code.references[executable.name], entrypoint=images.known_entrypoint(executable)
-            )
-            for executable in experiment.executables
-            if executable.name in code.references
-        }
+        self._images = code.of_jobs
 
     def manifests(self, position: int, name: str, predecessors: list[PlannedUnit]) -> tuple[Manifest, ...]:
         # Both are there whenever a job is for a cluster.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from xmgen import sources
@@ -22,6 +24,18 @@ from xmgen.experiment import (
 )
 from xmgen.plan import PlannedImage, header
 from xmgen.project import controllers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What a job runs on a cluster or on Vertex AI.
+
+    reference:  an image of the stack, which names its content hash, or the user's own image.
+    entrypoint: the image's, when we know it; an argument that a shell expands needs it.
+    """
+
+    reference: str
+    entrypoint: Sequence[str] | None = None
 
 
 def image(executable: Executable, name: str, experiment: Experiment) -> PlannedImage | str | Problem:

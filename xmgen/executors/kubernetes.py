@@ -19,6 +19,7 @@ from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.executors import addresses, cloud_sql, kubernetes_security, services, slices
 from xmgen.executors.addresses import host_name
+from xmgen.executors.images import Image
 from xmgen.executors.kubernetes_objects import (
     CONTROLLERS_ACCOUNT,
     JOBS_ACCOUNT,
@@ -89,16 +90,6 @@ class Context:
             texts=Texts(experiment.references, experiment.experiment_id, names.namespace(experiment.stack)),
             controllers=controllers,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """reference: an image of the stack, which names its content hash, or the user's own image. entrypoint: the image's,
-    when we know it; an argument that a shell expands needs it.
-    """
-
-    reference: str
-    entrypoint: Sequence[str] | None = None
 
 
 def job_manifests(

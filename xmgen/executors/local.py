@@ -6,7 +6,7 @@ docs/architecture.md describes both resources' inputs.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from xmgen import names
@@ -86,14 +86,22 @@ def _exclude(inputs: Manifest, exclude: tuple[str, ...]) -> None:
 
 
 def manifest(
-    experiment: Experiment, unit: WorkUnit, name: str, identity: str, executables: Mapping[str, str]
+    experiment: Experiment,
+    unit: WorkUnit,
+    name: str,
+    identity: str,
+    executables: Mapping[str, str],
+    depends_on: Sequence[str] = (),
 ) -> Manifest:
-    """One Run: the inputs, and `dependsOn` is added by the planner. `executables` maps names to logical names."""
-    return {
+    """One Run: the inputs, and the logical names of those it waits for. executables: names -> logical names."""
+    run: Manifest = {
         "name": name,
         "identity": identity,
         "jobs": [_job(experiment, unit, job, executables[job.executable]) for job in unit.jobs],
     }
+    if depends_on:
+        run["dependsOn"] = list(depends_on)
+    return run
 
 
 def _job(experiment: Experiment, unit: WorkUnit, job: Job, executable: str) -> Manifest:

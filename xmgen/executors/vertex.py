@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from xmgen import names
 from xmgen.catalog.vertex import DISK_GB, VertexMachine
+from xmgen.executors.images import Image
 from xmgen.executors.kubernetes import OUTPUT_BUCKET, OUTPUT_VARIABLE, shell_command
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.plan import Manifest, PlannedImage, Value
@@ -32,14 +33,6 @@ WRAPPER = "/xmgen/late_bindings.py"
 _DISPLAY_NAME_LENGTH = 128
 _EXPANDED = re.compile(r"\$(?=[$(])")
 """Vertex AI expands `$(NAME)` in values of variables; `$$` stands for a dollar sign."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """reference: an image of the stack, or the user's own. entrypoint: the image's, when we know it."""
-
-    reference: str
-    entrypoint: Sequence[str] | None = None
 
 
 def custom_job(
