@@ -1,4 +1,4 @@
-"""The configuration that a stack's program reads, from the program itself, and what of it has to be set."""
+"""The configuration that a stack's program reads, from the program itself; what of it has to be set, what is kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from xmgen import names
+from xmgen.errors import InputError, Problem
 from xmgen.project import PULUMI_FILE, Project
 
 DEFAULTED = names.SETTINGS
@@ -72,7 +73,7 @@ def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[S
     """What has to be set before the stack can run. Nothing where its settings import an environment of Pulumi's, in
     which anything may be. Raises InputError when they cannot be read.
     """
-    if _read(project.settings(stack)).get("environment"):
+    if read_settings(project.settings(stack)).get("environment"):
         return []
     there = kept(project, stack).keys() | defaulted(project)
     return [setting for setting in settings if setting.needed and setting.name not in there]
@@ -80,7 +81,7 @@ def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[S
 
 def kept(project: Project, stack: str) -> dict[str, Any]:
     """The values in a stack's settings as they stand there, by name. Raises InputError when they cannot be read."""
-    config = cast("dict[str, Any]", _read(project.settings(stack)).get("config") or {})
+    config = cast("dict[str, Any]", read_settings(project.settings(stack)).get("config") or {})
     return {_name(project, key): value for key, value in config.items()}
 
 
@@ -95,13 +96,39 @@ def defaulted(project: Project) -> frozenset[str]:
 
 def declared(project: Project) -> dict[str, Any]:
     """The configuration that the project's Pulumi.yaml names."""
-    return cast("dict[str, Any]", _read(project.root / PULUMI_FILE).get("config") or {})
+    return cast("dict[str, Any]", read_settings(project.root / PULUMI_FILE).get("config") or {})
 
 
-def _read(path: Path) -> dict[str, Any]:
-    from xmgen.engine import backend
+def read_settings(path: Path) -> dict[str, Any]:
+    """The content of Pulumi.<stack>.yaml; empty when there is none yet. Raises InputError when it is not YAML, or not
+    what Pulumi could read.
+    """
+    import yaml
 
-    return backend.read_settings(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(path))) from None
+    settings: object = {} if content is None else content
+    if not isinstance(settings, dict):
+        raise InputError(Problem("must be a mapping", where=str(path), hint="such as `config: {gcp:project: p}`"))
+    if not isinstance(cast(dict[str, Any], settings).get("config"), dict | None):
+        raise InputError(Problem("must be a mapping", where=f"{path} config", hint="such as `gcp:project: p`"))
+    return cast(dict[str, Any], settings)
+
+
+def has_secret(config: object) -> bool:
+    """Whether a value of a stack's configuration is encrypted, at any depth."""
+    match config:
+        case dict():
+            mapping = cast(dict[object, object], config)
+            return "secure" in mapping or any(has_secret(value) for value in mapping.values())
+        case list():
+            return any(has_secret(value) for value in cast(list[object], config))
+        case _:
+            return False
 
 
 def _name(project: Project, key: str) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from xmgen.engine import backend
+from xmgen import configuration
 from xmgen.errors import InputError, Problem
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -27,7 +27,7 @@ def refuse_undecided(project: Project, plan: Plan, settings: Sequence[str]) -> N
     if plan.vertex is None or not named:
         return
     stack = plan.experiment.stack
-    kept: dict[str, Any] = backend.read_settings(project.settings(stack)).get("config") or {}
+    kept: dict[str, Any] = configuration.read_settings(project.settings(stack)).get("config") or {}
     keys = {KEY, f"{project.name}:{KEY}"}
     if keys & kept.keys() or keys & {setting.partition("=")[0] for setting in settings}:
         return

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from xmgen import configuration
 from xmgen.engine.processes import is_pulumi
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
@@ -68,10 +69,10 @@ def overrides(project: Project, stack: str, backend: Backend, environment: Mappi
     chosen = environment.get("PULUMI_CONFIG_PASSPHRASE")
     if chosen or environment.get("PULUMI_CONFIG_PASSPHRASE_FILE") or not backend.encrypts_with_passphrase:
         return result
-    settings = read_settings(project.settings(stack))
+    settings = configuration.read_settings(project.settings(stack))
     if "secretsprovider" in settings and settings["secretsprovider"] != "passphrase":
         return result
-    if has_secret(settings.get("config")):
+    if configuration.has_secret(settings.get("config")):
         raise InputError(
             Problem(
                 "the stack's settings hold secrets, and an empty passphrase would not protect them",
@@ -83,38 +84,6 @@ def overrides(project: Project, stack: str, backend: Backend, environment: Mappi
     # Without secrets there is nothing to protect, and Pulumi refuses to go on without a passphrase.
     result["PULUMI_CONFIG_PASSPHRASE"] = ""
     return result
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """The content of Pulumi.<stack>.yaml; empty when there is none yet. Raises InputError when it is not YAML, or not
-    what Pulumi could read.
-    """
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(Problem(f"cannot be read: {' '.join(str(error).split())}", where=str(path))) from None
-    settings: object = {} if content is None else content
-    if not isinstance(settings, dict):
-        raise InputError(Problem("must be a mapping", where=str(path), hint="such as `config: {gcp:project: p}`"))
-    if not isinstance(cast(dict[str, Any], settings).get("config"), dict | None):
-        raise InputError(Problem("must be a mapping", where=f"{path} config", hint="such as `gcp:project: p`"))
-    return cast(dict[str, Any], settings)
-
-
-def has_secret(config: object) -> bool:
-    """Whether a value of a stack's configuration is encrypted, at any depth."""
-    match config:
-        case dict():
-            mapping = cast(dict[object, object], config)
-            return "secure" in mapping or any(has_secret(value) for value in mapping.values())
-        case list():
-            return any(has_secret(value) for value in cast(list[object], config))
-        case _:
-            return False
 
 
 def clear_dead_locks(backend: Backend, project: Project, stack: str) -> list[datetime]:

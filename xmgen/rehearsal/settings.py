@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from xmgen import configuration
-from xmgen.engine import backend
 from xmgen.plan import Plan
 from xmgen.project import Project
 
@@ -19,15 +18,15 @@ def write(project: Project, plan: Plan, file: Path) -> list[str]:
     import yaml
 
     stack = plan.experiment.stack
-    own: dict[str, Any] = backend.read_settings(project.settings(stack)).get("config") or {}
-    config = {key: value for key, value in own.items() if not backend.has_secret(value)}
+    own: dict[str, Any] = configuration.read_settings(project.settings(stack)).get("config") or {}
+    config = {key: value for key, value in own.items() if not configuration.has_secret(value)}
     program = [setting.name for setting in configuration.of_stack(project, stack) if setting.needed]
     needed = [*(_full(project, name) for name in program), *(key for key in own if key not in config)]
     there = config.keys() | {_full(project, name) for name in configuration.defaulted(project)}
     filled = [key for key in dict.fromkeys(needed) if key not in there]
     settings = {"config": {**config, **{key: PROJECT if key == "gcp:project" else PLACEHOLDER for key in filled}}}
     file.parent.mkdir(parents=True, exist_ok=True)
-    before = backend.read_settings(file)
+    before = configuration.read_settings(file)
     file.write_text(
         yaml.safe_dump({**{key: value for key, value in before.items() if key != "config"}, **settings}),
         encoding="utf-8",
