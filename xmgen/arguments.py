@@ -8,6 +8,11 @@ from collections.abc import Mapping, Sequence
 from xmgen.experiment import Arg, Job, WorkUnit
 
 
+def text_of(arg: Arg) -> str:
+    """What the user wrote, whether or not a shell is to expand it."""
+    return arg if isinstance(arg, str) else arg.shell
+
+
 def named(unit: WorkUnit) -> dict[str, str]:
     """Arguments and environment variables: name -> value, in the order of the unit.
 
@@ -46,7 +51,7 @@ def paired(args: Sequence[Arg]) -> list[tuple[Arg, ...]]:
     result: list[tuple[Arg, ...]] = []
     waiting: Arg | None = None
     for arg in args:
-        text = arg if isinstance(arg, str) else arg.shell
+        text = text_of(arg)
         is_flag = text.startswith("-") and _is_flag(text)
         if waiting is not None:
             result.append((waiting,) if is_flag else (waiting, arg))
@@ -64,7 +69,7 @@ def _arguments(job: Job) -> list[tuple[str, str]]:
     result: list[tuple[str, str]] = []
     position = 0
     for said in paired(job.args):
-        text, *value = map(_text, said)
+        text, *value = map(text_of, said)
         if not _is_named(text):
             position += 1
             result.append((f"#{position}", text))
@@ -72,10 +77,6 @@ def _arguments(job: Job) -> list[tuple[str, str]]:
         name, separator, inline = text.lstrip("-").partition("=")
         result.append((name, value[0] if value else inline if separator else "true"))
     return result
-
-
-def _text(arg: Arg) -> str:
-    return arg if isinstance(arg, str) else arg.shell
 
 
 def _is_named(text: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from xmgen import names
+from xmgen.arguments import text_of
 from xmgen.errors import Problem, did_you_mean
 from xmgen.executors.kubernetes_objects import SERVICE
 from xmgen.experiment import Experiment, Job, Local, Vertex, WorkUnit
@@ -31,7 +32,7 @@ def host_name(full_job_name: str) -> str:
 
 def texts_of(job: Job) -> list[str]:
     """The texts of a job's args and env."""
-    return [*(arg if isinstance(arg, str) else arg.shell for arg in job.args), *job.env.values()]
+    return [*map(text_of, job.args), *job.env.values()]
 
 
 def host_names(experiment: Experiment) -> frozenset[str]:

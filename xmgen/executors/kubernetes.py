@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xmgen import names
+from xmgen.arguments import text_of
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.executors import addresses, cloud_sql, kubernetes_security, services, slices
@@ -296,7 +297,7 @@ def _container(context: Context, job: Job, image: Image, placement: Placement) -
         container["args"] = [texts.literal(cast(str, arg)) for arg in job.args]
     environment = [texts.variable(name, value) for name, value in job.env.items()]
     # A secret that is only part of a text stands in it as a variable, which has to come first.
-    args = [arg if isinstance(arg, str) else arg.shell for arg in job.args]
+    args = list(map(text_of, job.args))
     partial = texts.secrets([*args, *(value for value in job.env.values() if not texts.is_secret(value))])
     environment = [*(from_secret(secret_variable(secret), secret) for secret in partial), *environment]
     if OUTPUT_VARIABLE not in job.env:

@@ -8,6 +8,7 @@ from typing import cast
 
 from xmgen import experiment as ir
 from xmgen import places, xm
+from xmgen.arguments import text_of
 from xmgen.errors import InputError, Problem
 from xmgen.recording import RecordedJob, RecordedUnit, Recording, use
 from xmgen.xm_local.order import in_order
@@ -101,7 +102,7 @@ class _Conversion:
         if not job.name:
             self._problems.append(Problem("a job has no name", where, "xm.Job(…, name='trainer')"))
         # First what is usual: a sweep has many texts, and all are well.
-        if not _fault("".join((job.name, *map(_text, job.args), *job.env.values()))):
+        if not _fault("".join((job.name, *map(text_of, job.args), *job.env.values()))):
             return
         self._check_text(job.name, "its name", where)
         for number, arg in enumerate(job.args, start=1):
@@ -123,16 +124,12 @@ class _Conversion:
                 return
 
     def _check_text(self, value: ir.Arg, what: str, where: str) -> None:
-        text = _text(value)
+        text = text_of(value)
         fault = _fault(text)
         if not fault:
             return
         where = where.encode(errors="backslashreplace").decode().replace("\0", "\\0")
         self._problems.append(Problem(f"{what} contains {fault}: {text!a}", where, "no program can receive it"))
-
-
-def _text(arg: ir.Arg) -> str:
-    return arg if isinstance(arg, str) else arg.shell
 
 
 def _fault(text: str) -> str:
