@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -131,12 +132,17 @@ class Rehearsal:
         path = found.environment().get("PATH", os.defpath)
         backend = self.folder / "backend"
         backend.mkdir(exist_ok=True)
+        # Pulumi's Kubernetes provider leaves files there.
+        temporary = self.folder / "tmp"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
         return {
             "PATH": os.pathsep.join([str(self._home.bin), path]),
             "PULUMI_HOME": str(self._home.pulumi),
             "PULUMI_BACKEND_URL": backend.as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
             VARIABLE: str(socket),
+            "TMPDIR": str(temporary),
             # A file of the user's would come first.
             "PULUMI_CONFIG_PASSPHRASE_FILE": "",
         }

@@ -89,6 +89,7 @@ class CloudResource:
         if request.preview:
             return State(id="", outputs=news)
         answer = await self._ask("create", request, news)
+        await self._without_default_pool(request, answer["id"], news, {})
         return State(id=answer["id"], outputs={**news, **answer["outputs"]}, reasons=tuple(answer.get("reasons", ())))
 
     async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
@@ -106,10 +107,19 @@ class CloudResource:
         if request.preview:
             return State(id=id, outputs={**state, **news})
         answer = await self._ask("update", request, news, id=id)
+        await self._without_default_pool(request, id, news, olds)
         return State(id=id, outputs={**news, **answer["outputs"]}, reasons=tuple(answer.get("reasons", ())))
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
         await self._ask("delete", request, inputs, id=id)
+
+    async def _without_default_pool(self, request: Request, id: str, news: Properties, olds: Properties) -> None:
+        """GKE makes a cluster with a pool, and pulumi-gcp removes it, when it begins to be asked for that."""
+        wanted = cast("dict[str, Any]", wire.plain(news)).get(kinds.WITHOUT_DEFAULT_POOL)
+        had = cast("dict[str, Any]", wire.plain(olds)).get(kinds.WITHOUT_DEFAULT_POOL)
+        if request.urn.type == kinds.CLUSTER and wanted and not had:
+            pool = kinds.default_pool(id)
+            await self._rehearsal.ask("delete", type=kinds.NODE_POOL, urn=request.urn.text, id=pool, inputs={})
 
     async def _ask(self, operation: str, request: Request, inputs: Properties, **more: str) -> dict[str, Any]:
         plain = wire.plain(inputs)

@@ -129,6 +129,8 @@ class Cloud:
         if type == NODE_POOL and (why := self._pool_refusal(item)):
             raise Refusal(403, why)
         self.store.put(item)
+        if type == CLUSTER and inputs.get("initialNodeCount"):
+            self.store.put(_default_pool(item))
         return {"id": id, "outputs": outputs}
 
     def _read(self, request: Properties) -> Properties:
@@ -215,6 +217,13 @@ class Cloud:
             raise Refusal(403, f"{api}.googleapis.com has not been used in project {project} before or it is disabled")
         if (found := refusals.refusal(type, inputs, self.store)) is not None:
             raise found
+
+
+def _default_pool(cluster: Item) -> Item:
+    """Its nodes take no part: no job is meant for them, and the pool goes at once, unless its removal is cut off."""
+    id = kinds.default_pool(cluster.id)
+    inputs = {"project": cluster.inputs["project"], "name": id.rpartition("/")[2], "cluster": cluster.id}
+    return Item(id=id, type=NODE_POOL, inputs=inputs, outputs={}, owner=cluster.owner, parents=[cluster.id])
 
 
 def _complete(request: Properties) -> Properties:

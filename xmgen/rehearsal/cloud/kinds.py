@@ -26,6 +26,10 @@ BUCKET_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 TENSORBOARD = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 
+WITHOUT_DEFAULT_POOL = "removeDefaultNodePool"
+"""Property of a cluster, which only steers the provider."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a cluster's API server is: what every simulated cluster answers with."""
@@ -125,6 +129,13 @@ def _located(collection: str, place: str = "location") -> Callable[[Properties],
 def cluster_of(inputs: Properties) -> str:
     cluster = str(inputs["cluster"])
     return cluster if "/" in cluster else f"{_project(inputs)}/locations/{inputs['location']}/clusters/{cluster}"
+
+
+def default_pool(cluster: str) -> str:
+    """The id of the node pool with which GKE makes a cluster (GKE REST API, projects.locations.clusters:
+    initialNodeCount).
+    """
+    return f"{cluster}/nodePools/default-pool"
 
 
 def _self_link(id: str) -> Properties:
@@ -244,7 +255,7 @@ KINDS: dict[str, Kind] = {
         outputs=_cluster,
         parents=_cluster_parents,
         replaces=frozenset({"name", "project", "location", "network", "subnetwork", "ipAllocationPolicy"}),
-        unread=frozenset({"removeDefaultNodePool", "deletionProtection"}),
+        unread=frozenset({WITHOUT_DEFAULT_POOL, "deletionProtection"}),
     ),
     NODE_POOL: Kind(
         id=lambda inputs: f"{cluster_of(inputs)}/nodePools/{inputs['name']}",
