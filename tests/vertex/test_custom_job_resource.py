@@ -457,6 +457,7 @@ def test_the_only_disk_that_a_machine_boots_from_is_no_change():
         {"spec": {"scheduling": {"strategy": "STANDARD", "timeout": "604800s", "restartJobOnWorkerRestart": False}}},
         {"spec": {"scheduling": {"maxWaitDuration": "86400s"}}},
         {"pool": {"replicaCount": "1", "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 100}}},
+        {"spec": {"network": ""}},
     ],
 )
 def test_the_apis_own_defaults_are_no_change(change: dict[str, Any]):
@@ -559,6 +560,23 @@ def test_a_job_that_cannot_be_cancelled_is_told_of(service: JobService):
     assert service.states() == ["JOB_STATE_RUNNING"]
 
 
+def test_looks_at_what_is_soon_over_come_less_and_less_often(service: JobService, monkeypatch: pytest.MonkeyPatch):
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    async def delete() -> None:
+        resource = CustomJobResource(Settings(vertex_endpoint=service.address, access_token=TOKEN))
+        state = await resource.create(REQUEST, inputs())
+        monkeypatch.setattr(custom_job.asyncio, "sleep", sleep)
+        await resource.delete(REQUEST, state.id, inputs(), state.outputs)
+
+    service.cancelling = 5
+    asyncio.run(delete())
+    assert waited == [1, 2, 4, 8, 15, 15, 15]
+
+
 def test_a_cancellation_that_takes_its_time_is_asked_for_once(service: JobService):
     service.cancelling = 4
     state = run(lambda resource: resource.create(REQUEST, inputs()), service)
@@ -582,7 +600,10 @@ def test_a_deletion_is_followed_to_its_end(service: JobService):
     assert service.operations == []
 
 
-@pytest.mark.parametrize("state", sorted(custom_job.ENDED))
+ENDED = [f"JOB_STATE_{state}" for state in ("CANCELLED", "EXPIRED", "FAILED", "PARTIALLY_SUCCEEDED", "SUCCEEDED")]
+
+
+@pytest.mark.parametrize("state", ENDED)
 def test_a_job_that_has_ended_is_deleted_without_a_cancellation(service: JobService, state: str):
     made = run(lambda resource: resource.create(REQUEST, inputs()), service)
     service.become(state)
@@ -593,7 +614,7 @@ def test_a_job_that_has_ended_is_deleted_without_a_cancellation(service: JobServ
 # The end of a wait
 
 
-@pytest.mark.parametrize("state", sorted(custom_job.ENDED))
+@pytest.mark.parametrize("state", ENDED)
 def test_a_wait_ends_with_the_job(service: JobService, state: str):
     service.coming = ("JOB_STATE_RUNNING", state)
     made = run(lambda resource: resource.create(REQUEST, inputs(wait=True)), service)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections.abc import Iterator
 from typing import cast
 
 from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
@@ -144,6 +145,7 @@ class CustomJobResource:
     async def _removed(self, request: Request, id: str) -> None:
         """Cancels a job that runs, and deletes it when it has ended."""
         refusals = 0.0
+        pauses = self._pauses()
         job = await self._service.get(id)
         while job is not None and job.get("state") not in ENDED:
             if job.get("state") != "JOB_STATE_CANCELLING":
@@ -152,13 +154,13 @@ class CustomJobResource:
                 refusals = refusals + 1 if refusal else -math.inf
                 if refusal and refusals == _REFUSALS:
                     raise refusal
-            await self._pause()
+            await asyncio.sleep(next(pauses))
             job = await self._service.get(id)
         if job is None:
             return
         operation = await self._service.delete(id)
         while operation is not None and not operation.get("done") and operation.get("name"):
-            await self._pause()
+            await asyncio.sleep(next(pauses))
             operation = await self._service.get(str(operation["name"]))
         if operation is not None and operation.get("error"):
             message = operation["error"].get("message")
@@ -182,7 +184,7 @@ class CustomJobResource:
                 if outputs["state"] in ENDED:
                     return
                 await request.log.status(_word(outputs["state"]))
-                await self._pause()
+                await asyncio.sleep(self._settings.vertex_poll_seconds)
 
         known = state.outputs.get("state")
         if known not in ENDED:
@@ -197,8 +199,12 @@ class CustomJobResource:
                 return _still_running(seen[-1], problem.message, problem.hint)
         return _judged(seen[-1])
 
-    async def _pause(self) -> None:
-        await asyncio.sleep(self._settings.vertex_poll_seconds)
+    def _pauses(self) -> Iterator[float]:
+        """Seconds between looks at what is soon over, most of the time."""
+        pause = min(1.0, self._settings.vertex_poll_seconds)
+        while True:
+            yield pause
+            pause = min(2 * pause, self._settings.vertex_poll_seconds)
 
 
 def _place(inputs: Properties, name: str) -> Place:

@@ -51,7 +51,8 @@ def _normal(shape: custom_job_shape.Shape, value: Value) -> Value:
             result: Properties = {}
             for key, item in value.items():
                 normal = _normal(shape.fields[key], item) if key in shape.fields else item
-                if normal is not None and normal not in _DEFAULTS.get(key, ()):
+                # An empty text is none to the API, which leaves it out.
+                if normal not in (None, "", *_DEFAULTS.get(key, ())):
                     result[key] = normal
             if shape is custom_job_shape.WORKER_POOL:
                 _drop_only_disk(result)
