@@ -54,6 +54,10 @@ SETTINGS = frozenset(
 PROVIDERS = frozenset({"gcp", "kubernetes", "pulumi", "xmgen"})
 """Namespaces of the configuration that somebody else reads, and in plain text."""
 
+SERVICE, NAMESPACE = "experiments", "default"
+"""XManager's: the headless Service through which jobs on a cluster find each other, and where it has everything. The
+Service of a stack has that name in the stack's own namespace."""
+
 UNIT_SLUG_LENGTH = 40
 """Characters of a unit's slug. With its hash and a counter a logical name stays below 54: Pulumi and Kubernetes append
 up to nine characters, and 63 is the limit of a DNS label."""
@@ -181,6 +185,11 @@ def full_job_name(experiment: int, unit: WorkUnit, job: str) -> str:
 def unit_prefix(experiment: int, role: Role, number: int) -> str:
     """What the names of a unit's jobs begin with; XManager's name of the unit. number: its id."""
     return f"{experiment}_auxiliary" if role == "auxiliary" else f"{experiment}_{number}"
+
+
+def address(host: str, service: str = SERVICE, namespace: str = NAMESPACE) -> str:
+    """XManager's address of a job on a cluster. host: its host name."""
+    return f"{host}.{service}.{namespace}.svc.cluster.local"
 
 
 def gcp_label(text: str) -> str:

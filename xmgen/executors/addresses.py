@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from xmgen import names
 from xmgen.arguments import text_of
 from xmgen.errors import Problem, did_you_mean
-from xmgen.executors.kubernetes_objects import SERVICE
 from xmgen.experiment import Experiment, Job, Local, Vertex, WorkUnit
 from xmgen.places import Key, place
 from xmgen.plan import Value
@@ -47,7 +46,7 @@ def replica_environment(job_name: str, replicas: int) -> list[Value]:
     """The variables by which the pods of a Job find each other. Those of an Indexed Job have the Job's name and their
     index as host name; the first is where they meet."""
     return [
-        {"name": COORDINATOR_VARIABLE, "value": f"{job_name}-0.{SERVICE}"},
+        {"name": COORDINATOR_VARIABLE, "value": f"{job_name}-0.{names.SERVICE}"},
         {"name": REPLICAS_VARIABLE, "value": str(replicas)},
     ]
 
@@ -114,7 +113,8 @@ def _names(experiment: Experiment) -> Iterator[tuple[WorkUnit, Job, _Name]]:
     xid = str(experiment.experiment_id)
     pattern = re.compile(
         rf"(?<![\w.-])(?P<host>{xid}(?P<separator>[_-])[\w-]+)"
-        rf"(?:(?P<service>\.{SERVICE}(?![\w-]))(?P<namespace>\.default(?![\w-]))?[\w.-]*)?(?P<port>:\d{{1,5}}(?!\w))?"
+        rf"(?:(?P<service>\.{names.SERVICE}(?![\w-]))(?P<namespace>\.{names.NAMESPACE}(?![\w-]))?[\w.-]*)?"
+        r"(?P<port>:\d{1,5}(?!\w))?"
     )
     for unit in experiment.units:
         for job in unit.jobs:
@@ -155,9 +155,10 @@ def _problem(job: Job, said: _Name, known: Mapping[str, _Host], pods: Mapping[Ke
             "make it several jobs of the group",
         )
     if not said.resolves:
+        right = f"{host_name(said.host)}.{names.SERVICE}{said.port}"
         return Problem(
             f"holds the address {said.host}{said.port}, which does not resolve on GKE",
-            hint=f"{host_name(said.host)}.{SERVICE}{said.port} does: `contrib.addressing.k8s_pod_domain` gives it",
+            hint=f"{right} does: `contrib.addressing.k8s_pod_domain` gives it",
         )
     return None
 

@@ -24,7 +24,6 @@ from xmgen.executors.images import Image
 from xmgen.executors.kubernetes_objects import (
     CONTROLLERS_ACCOUNT,
     JOBS_ACCOUNT,
-    SERVICE,
     SKIP_AWAIT_ANNOTATION,
     priority_class_name,
 )
@@ -231,8 +230,8 @@ def _template(
         pod["priorityClassName"] = priority_class_name(context.experiment.stack, executor.priority)
     pod_labels: Manifest = dict(labels)
     if host or placement.pods > 1:
-        pod_labels["service"] = SERVICE
-        pod["subdomain"] = SERVICE
+        pod_labels["service"] = names.SERVICE
+        pod["subdomain"] = names.SERVICE
     if host and placement.pods == 1:
         # Of an Indexed Job Kubernetes sets the host names itself: the Job's name and the index.
         pod["hostname"] = host
@@ -269,9 +268,9 @@ def _of_pods(template: Manifest, placement: Placement, job_names: Sequence[str],
         labels: Manifest = {**metadata["labels"], slices.SLICE_LABEL: name}
         metadata = {**metadata, "labels": labels}
         pod = {**pod, "affinity": slices.affinity(name)}
-        environment += slices.worker_environment(name, placement.tpu.hosts, SERVICE)
+        environment += slices.worker_environment(name, placement.tpu.hosts, names.SERVICE)
     if len(job_names) > 1:
-        environment += slices.slice_environment(job_names[0], len(job_names), index, SERVICE)
+        environment += slices.slice_environment(job_names[0], len(job_names), index, names.SERVICE)
     if not environment:
         return template
     [container] = cast(list[Manifest], pod["containers"])

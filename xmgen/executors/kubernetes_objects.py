@@ -10,9 +10,6 @@ from xmgen.executors import services, storage_classes
 from xmgen.experiment import Experiment, Kubernetes, Volume
 from xmgen.plan import Manifest
 
-SERVICE = "experiments"
-"""The headless Service through which jobs find each other, named as XManager names it."""
-
 JOBS_ACCOUNT = "jobs"
 CONTROLLERS_ACCOUNT = "controllers"
 """The ServiceAccounts that jobs act as: the second may also start jobs."""
@@ -41,8 +38,8 @@ def objects(experiment: Experiment, *, service: bool, controllers: bool) -> list
     if any(executor.service for executor in executors):
         result += services.rights(namespace, JOBS_ACCOUNT)
     if controllers:
-        # XManager starts its jobs in the namespace `default`.
-        for place in dict.fromkeys((namespace, "default")):
+        # Where XManager starts its jobs.
+        for place in dict.fromkeys((namespace, names.NAMESPACE)):
             result += [_role(place, namespace), _role_binding(place, namespace)]
     return result
 
@@ -53,8 +50,8 @@ def headless_service(namespace: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": SERVICE, "namespace": namespace, "annotations": dict(_NO_WAITING)},
-        "spec": {"clusterIP": "None", "selector": {"service": SERVICE}, "publishNotReadyAddresses": True},
+        "metadata": {"name": names.SERVICE, "namespace": namespace, "annotations": dict(_NO_WAITING)},
+        "spec": {"clusterIP": "None", "selector": {"service": names.SERVICE}, "publishNotReadyAddresses": True},
     }
 
 

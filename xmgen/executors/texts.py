@@ -28,7 +28,7 @@ class Texts:
         self._secrets = {reference.token: reference for reference in references if reference.kind == "secret"}
         self._tokens = re.compile("|".join(map(re.escape, self._secrets))) if self._secrets else None
         self._xid = str(experiment_id)
-        self._address = re.compile(rf"(?<![\w.-])({experiment_id}-[\w-]+\.experiments)\.default(?![\w-])")
+        self._address = re.compile(rf"(?<![\w.-])({experiment_id}-[\w-]+\.{names.SERVICE})\.{names.NAMESPACE}(?![\w-])")
         self._namespace = namespace
 
     def secrets(self, texts: Iterable[str]) -> list[Reference]:

@@ -220,11 +220,7 @@ class _Hosts:
 
     def _host(self, job: str) -> str:
         """A container on this machine has its job's name. On a cluster XManager's addresses are the contract."""
-        return f"{self.prefix}_{job}".replace("_", "-") + _DOMAIN if self.on_cluster else job
-
-
-_DOMAIN = ".experiments.default.svc.cluster.local"
-"""XManager's; the executor knows the stack's own namespace."""
+        return names.address(f"{self.prefix}_{job}".replace("_", "-")) if self.on_cluster else job
 
 
 def _argv(operands: Sequence[Mapping[str, Arg] | Sequence[Item]], hosts: _Hosts) -> tuple[ir.Arg, ...]:
