@@ -55,6 +55,25 @@ def test_creates_are_told_apart() -> None:
     )
 
 
+JOB = resource("xmgen:vertex:CustomJob", "train", inputs={})
+
+
+@pytest.mark.parametrize(
+    ("there", "pending", "cancelled"),
+    [
+        ([JOB], {"deleting": [JOB]}, [JOB["urn"]]),
+        ([JOB, RUN], {"deleting": [RUN], "updating": [JOB]}, []),
+        ([], {"deleting": [JOB]}, []),
+        # It was replaced, and goes by itself.
+        ([{**JOB, "delete": True}], {"deleting": [JOB]}, []),
+    ],
+)
+def test_jobs_that_a_killed_deletion_has_cancelled(
+    there: list[dict[str, Any]], pending: dict[str, list[dict[str, Any]]], cancelled: list[str]
+) -> None:
+    assert interrupted.cancelled(state(*there, **pending)) == cancelled
+
+
 def test_a_search_that_was_interrupted_goes_on() -> None:
     marked = {**NETWORK, "id": NETWORK_ID, "initErrors": [MARK]}
     assert interrupted.pending(state(marked)).sought == [marked]

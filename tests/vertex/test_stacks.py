@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.engine.harness import kill, until
 from tests.gcp_programs import SDK
 from tests.vertex import stacks
 from tests.vertex.job_service import JobService
@@ -92,6 +95,26 @@ def test_whether_jobs_write_to_the_environments_bucket_is_decided_once(ours: Goo
     assert again.ok, again.output
     assert len(ours.service.bodies) == 1
     remove(ours, "vertex-group")
+
+
+def test_jobs_that_a_killed_destroy_has_cancelled_run_again_with_the_next_up(ours: Google) -> None:
+    stack = "vertex-group"
+    ours.has(stack)
+    ours.create_stack(stack)
+    assert ours.xmgen("up", stack, "--yes").ok
+    ours.service.cancelling = 10**6
+    destroying = subprocess.Popen(["xmgen", "destroy", stack, "--yes"], cwd=ours.root, env=ours.env)
+    until(lambda: "JOB_STATE_CANCELLING" in ours.service.states(), "the job is being cancelled")
+    for pid in [destroying.pid, *ours.processes()]:
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    destroying.wait()
+    ours.service.cancelling = 0
+    outcome = ours.xmgen("up", stack, "--yes")
+    assert outcome.ok, outcome.output
+    assert "Took up 1 operation that a kill had interrupted." in outcome.output
+    assert (ours.service.states(), len(ours.service.bodies)) == (["JOB_STATE_PENDING"], 2)
+    remove(ours, stack, [BUCKET])
 
 
 @pytest.mark.parametrize(

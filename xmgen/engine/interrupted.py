@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from xmgen import resource_types
 from xmgen.engine import trials
 from xmgen.engine.events import Progress
 from xmgen.engine.import_ids import import_id
@@ -85,6 +86,15 @@ def failed(export: str, progress: Progress) -> Sorted:
     result = Sorted()
     _sort(export, creates, result)
     return result
+
+
+def cancelled(export: str) -> list[str]:
+    """Jobs on Vertex AI whose deletion was begun, which cancels them: the state has them as they were before, so that
+    an `up` would leave alone what does not run any more.
+    """
+    there = {str(each["urn"]) for each in trials.resources(export) if not each.get("delete")}
+    gone = (each["resource"] for each in trials.pending_operations(export) if each.get("type") == "deleting")
+    return [str(each["urn"]) for each in gone if each["type"] == resource_types.CUSTOM_JOB and each["urn"] in there]
 
 
 def begin(export: str, locked: Iterable[datetime]) -> datetime | None:

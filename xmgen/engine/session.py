@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -89,6 +90,8 @@ class Session:
         said, unknown = self._settle(export, left, interrupted.begin(export, killed))
         if unknown:
             raise OperationError(*unknown)
+        if cancelled := interrupted.cancelled(export):
+            self._delete(cancelled)
         if again := left.again + left.taken_up:
             noun = "operation" if again == 1 else "operations"
             done.append(f"Took up {again} {noun} that a kill had interrupted.")
@@ -171,6 +174,15 @@ class Session:
             # One that cannot be read keeps the engine from reading others.
             urns = open_ - errors.keys()
         return reasons
+
+    def _delete(self, urns: Iterable[str]) -> None:
+        """Delete what is on its way out. Whatever fails is still in the state, for the next operation."""
+        targets = [argument for urn in urns for argument in ("--target", urn)]
+        options = ["--stack", self.stack, "--yes", "--skip-preview", *self.arguments]
+        with self.pulumi.start("destroy", *options, *targets) as operation:
+            for _ in operation:
+                pass
+            operation.wait()
 
     def _write(self, state: str) -> None:
         self.pulumi.run("stack", "import", "--stack", self.stack, stdin=state)
