@@ -153,6 +153,16 @@ def test_quota_is_free_again_when_its_nodes_are_gone(simulation: Simulation) -> 
     assert len(simulation.objects.nodes()) == 3
 
 
+def test_a_pool_grows_up_to_its_maximum(simulation: Simulation) -> None:
+    simulation.pool(most=1)
+    for number in range(3):
+        simulation.objects.waiting(f"pod-{number}")
+    full = ["t4: it has all of its nodes: 1"]
+    for _ in range(2):
+        assert simulation.step() == {"pod-1": full, "pod-2": full}
+        assert len(simulation.objects.nodes()) == 1
+
+
 @pytest.mark.parametrize(
     ("running", "nodes", "refusal"),
     [

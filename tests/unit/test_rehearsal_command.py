@@ -44,7 +44,7 @@ def test_the_report(capsys: pytest.CaptureFixture[str]) -> None:
         "",
         "4 pods (pod-1, pod-2, pod-3, …) found no node",
         "  the scheduler: 0/1 nodes are available",
-        "  t4: it has all of its 2 nodes",
+        "  t4: it has all of its nodes: 2",
         "  what to change: less | more",
         "",
         "pod-9 found no node",

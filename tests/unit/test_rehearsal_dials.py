@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from xmgen.errors import InputError
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
-from xmgen.rehearsal.cloud.kinds import NETWORK, Endpoint
+from xmgen.rehearsal.cloud.kinds import NETWORK, SERVICE, Endpoint
 from xmgen.rehearsal.cloud.store import Store
 
 
@@ -58,6 +59,27 @@ def test_all_that_is_wrong_is_told_together(content: object, problems: list[str]
         Dials(written(tmp_path, content)).read()
     found = [str(each).removeprefix(f"{tmp_path / 'dials.json'}")[2:] for each in error.value.problems]
     assert [text[: len(wanted)] for text, wanted in zip(found, problems, strict=True)] == problems
+
+
+def test_an_operation_takes_its_time_and_what_it_began_is_there_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, [{"type": NETWORK, "seconds": 90, "times": 2}])
+    cloud = Cloud(Store(tmp_path / "cloud.json"), file, Endpoint("127.0.0.1:1", "authority"), lambda pool: None)
+    waited: list[tuple[float, list[str]]] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append((seconds, [item.id.rpartition("/")[2] for item in cloud.store.of(NETWORK)]))
+
+    def create(type: str, **inputs: str) -> None:
+        request = {"operation": "create", "type": type, "urn": f"urn::{inputs}", "project": "acme", "inputs": inputs}
+        assert "error" not in cloud.answer(request)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    create(SERVICE, service="compute.googleapis.com")
+    for name in ("one", "two", "three"):
+        create(NETWORK, name=name)
+    assert waited == [(0, []), (90, ["one"]), (90, ["one", "two"]), (0, ["one", "two", "three"])]
 
 
 def test_a_slip_while_it_runs_is_an_answer(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from xmgen.rehearsal.report import (
 
 GIB = 2**30 * 1000
 COMMAND = "xmgen compile code/launcher.py"
-FULL = "t4: it has all of its 2 nodes"
+FULL = "t4: it has all of its nodes: 2"
 
 
 def pod(
@@ -204,7 +204,7 @@ def test_markdown() -> None:
         "",
         "| Pods without a node | In the scheduler's words | Why no pool takes them | What to change |",
         "|---|---|---|---|",
-        "| 4 pods (`pod-1`, `pod-2`, `pod-3`, …) | 0/1 nodes are available | t4: it has all of its 2 nodes | "
+        "| 4 pods (`pod-1`, `pod-2`, `pod-3`, …) | 0/1 nodes are available | t4: it has all of its nodes: 2 | "
         "less \\| more |",
         "| `pod-9` | 0/9 nodes are available | t4: label a is c, not b | less \\| more |",
         "",

@@ -16,7 +16,7 @@ def pod(phase: str = "Pending", *, node: str = "", reasons: tuple[str, ...] = ()
 
 ENDED = pod("Succeeded", node="gke-0")
 RUNNING = pod("Running", node="gke-0")
-HELPLESS = pod(reasons=("t4: it has all of its 2 nodes",))
+HELPLESS = pod(reasons=("t4: it has all of its nodes: 2",))
 
 
 @pytest.mark.parametrize(

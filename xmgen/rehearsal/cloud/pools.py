@@ -229,7 +229,7 @@ class Pools:
                 for name in lacking
             )
         if size + kind.hosts > most(item):
-            return f"it has all of its {most(item)} nodes"
+            return f"it has all of its nodes: {most(item)}"
         return self._quota.exceeded(kind, kind.hosts)
 
     def _grow(self, kind: Template, there: list[Object], zones: Sequence[str]) -> None:
