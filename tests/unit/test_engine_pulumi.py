@@ -169,12 +169,22 @@ def test_a_panic_is_its_reason() -> None:
     assert cli.failure("pulumi up", text, 2) == Problem("pulumi up failed: panic: nil map")
 
 
-def test_a_wrong_passphrase_has_a_hint() -> None:
-    problem = cli.failure("pulumi up", "error: incorrect passphrase\n", 255)
-    assert problem == Problem(
-        "pulumi up failed: incorrect passphrase",
-        hint="set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made",
-    )
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("incorrect passphrase", "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made"),
+        ("google: could not find default credentials. See https://…", "`gcloud auth application-default login`"),
+        ('oauth2: "invalid_grant" "reauth related error"', "`gcloud auth application-default login`"),
+        (
+            'unable to open state directory "file:///state"',
+            "make the folder, or name another backend in PULUMI_BACKEND_URL",
+        ),
+        ("invalid access token", "`pulumi login`, or another token in PULUMI_ACCESS_TOKEN"),
+        ("something else", ""),
+    ],
+)
+def test_what_helps_is_said(said: str, hint: str) -> None:
+    assert cli.failure("pulumi up", f"error: {said}\n", 255) == Problem(f"pulumi up failed: {said}", hint=hint)
 
 
 def test_events_are_told_from_other_output(project: Project) -> None:

@@ -208,11 +208,21 @@ def failure(command: str, output: str, code: int) -> Problem:
     said = wording.brief(output.partition("\ngoroutine ")[0])
     lines = [line.removeprefix("error: ").strip() for line in said.splitlines()]
     text = "\n  ".join(line for line in lines if line)
-    hint = "" if text else wording.UNSAID
-    text = text or wording.ended(code)
-    if "incorrect passphrase" in text:
-        hint = "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made"
-    return Problem(f"{command} failed: {text}", hint=hint)
+    hint = next((hint for said, hint in _HINTS.items() if said in text), "") if text else wording.UNSAID
+    return Problem(f"{command} failed: {text or wording.ended(code)}", hint=hint)
+
+
+_LOGIN = "`gcloud auth application-default login`"
+
+_HINTS = {
+    "incorrect passphrase": "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made",
+    "could not find default credentials": _LOGIN,
+    # Google's word for a login that has expired.
+    "invalid_grant": _LOGIN,
+    "unable to open state directory": "make the folder, or name another backend in PULUMI_BACKEND_URL",
+    "invalid access token": "`pulumi login`, or another token in PULUMI_ACCESS_TOKEN",
+}
+"""What helps, by what Pulumi says."""
 
 
 def _elsewhere(project: Project) -> list[Path]:
