@@ -27,7 +27,8 @@ from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
 from tests.vertex.manifests import BOARD, T4, experiment, job, manifests, resolved, vertex
 from tests.vertex.test_custom_job_resource import REQUEST
-from xmgen import compiler, lock, names, planner, program, summary
+from xmgen import catalog, compiler, lock, names, planner, program, summary
+from xmgen.catalog.vertex import vertex_machine
 from xmgen.errors import InputError, Problem
 from xmgen.executors import late_bindings
 from xmgen.executors import vertex as custom_jobs
@@ -567,6 +568,27 @@ def without_types(value: Any) -> Any:
     if isinstance(value, list):
         return [without_types(item) for item in value]
     return str(value)
+
+
+def accelerators() -> list[Accelerator]:
+    """Everything that a job could ask for on Vertex AI, and more."""
+    known = catalog.catalog()
+    gpus = [Accelerator(type=gpu.id, count=count) for gpu in known.gpus.values() for count in gpu.counts]
+    tpus = [Accelerator(type=tpu.id, topology=each) for tpu in known.tpus.values() for each in tpu.vertex.topologies]
+    cores = [Accelerator(type=tpu, count=count) for tpu in ("tpu_v2", "tpu_v3") for count in (8, 32, 512)]
+    return [*gpus, *tpus, *cores]
+
+
+@pytest.mark.parametrize("tier", ["prod", "batch", "freebie", "on-demand", "spot", "flex-start", "reservation"])
+def test_whatever_is_planned_is_taken_by_the_preview_and_the_messages(tier: str, service: JobService) -> None:
+    on = {"reservation": RESERVATION} if tier == "reservation" else {}
+    bodies = list[dict[str, Any]]()
+    for asked in [None, *accelerators()]:
+        executor = vertex(asked, service_tier=tier, on=on)
+        if not isinstance(vertex_machine(executor.requirements, reservation=executor.reservation), Problem):
+            bodies += map(resolved, manifests(experiment(job(executor=executor))))
+    assert len(bodies) > 10
+    accepted(bodies, service)
 
 
 def test_there_are_stacks_on_vertex_ai() -> None:

@@ -15,7 +15,7 @@ from tests.engine.harness import until
 from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, Fault, JobService
 from tests.vertex.project import job as arguments
-from xmgen.errors import OperationError
+from xmgen.errors import OperationError, Problem
 from xmgen.provider import custom_job, custom_job_api, custom_job_shape
 from xmgen.provider.custom_job import CustomJobResource
 from xmgen.provider.resource import Difference, Request, Urn
@@ -118,7 +118,7 @@ def variables(count: int) -> list[dict[str, str]]:
         inputs(spec=FLEX, machine={"machineType": "new-machine-1g"}),
         inputs(spec=SPOT, machine={**V5E, "tpuTopology": "2x2"}),
         inputs(region=UNKNOWN, spec={"tensorboard": BOARD, "serviceAccount": "a@b.iam"}),
-        inputs(wait=UNKNOWN, after={"a": UNKNOWN}, labels={"owner": UNKNOWN}),
+        inputs(wait=UNKNOWN, after={"a": UNKNOWN}, labels={"owner": f"OF-{UNKNOWN}"}),
         inputs(after=UNKNOWN),
         inputs(machine=gpu("n1-standard-64", T4, 1)),  # a row of Vertex AI's table that cannot be read with certainty
         inputs(machine=V5E, spec={"tensorboard": BOARD}),
@@ -558,6 +558,28 @@ def test_a_job_that_cannot_be_cancelled_is_told_of(service: JobService):
     with pytest.raises(OperationError, match="Vertex AI answers 400: as the test wants it"):
         run(lambda resource: resource.delete(REQUEST, state.id, inputs(), state.outputs), service)
     assert service.states() == ["JOB_STATE_RUNNING"]
+
+
+def test_a_cancellation_that_was_accepted_is_waited_for_whatever_is_said_to_the_next():
+    class Slow:
+        """Says for a while that a job runs that it is about to cancel."""
+
+        looks = iter([*(["JOB_STATE_RUNNING"] * 6), "JOB_STATE_CANCELLED"])
+        answers = iter([None, *(custom_job_api.Refused(400, Problem("cancelled already")) for _ in range(5))])
+
+        async def get(self, name: str) -> dict[str, Any]:
+            return {"state": next(self.looks)}
+
+        async def cancel(self, name: str) -> custom_job_api.Refused | None:
+            return next(self.answers)
+
+        async def delete(self, name: str) -> None: ...
+
+    async def delete(resource: CustomJobResource) -> None:
+        resource._service = Slow()  # type: ignore[assignment]
+        await resource.delete(REQUEST, "a job", {}, {})
+
+    run(delete)
 
 
 def test_looks_at_what_is_soon_over_come_less_and_less_often(service: JobService, monkeypatch: pytest.MonkeyPatch):
