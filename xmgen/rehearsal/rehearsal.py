@@ -173,8 +173,8 @@ class Rehearsal:
         self.observer.forget()
         with ExitStack() as owned:
             if owner is not None:
-                owned.push(self._destroying(owner, listener))
-                self.up(owner, Report(stack=owner.experiment.stack), listener)
+                owned.push(self._destroying(owner, report, listener))
+                self.up(owner, report, listener)
             with self._timed(report, "up"):
                 report.filled = self.prepare(plan)
                 self._operate("up", plan, report, listener, "up")
@@ -197,6 +197,7 @@ class Rehearsal:
             report.assumed += [f"claim {namespace}/{name}" for namespace, name in sorted(_foreign_claims(plan))]
             with self._timed(report, "destroy"):
                 self.destroy(plan, report, listener)
+                self.cloud.store.forget_assumed()
         self._compare(report, objects, foreign, retained)
         return report
 
@@ -263,12 +264,12 @@ class Rehearsal:
         namespaces = self.namespaces(plan)
         self.observer.wait(lambda: all(pod.gone for pod in self.observer.pods(namespaces)), FREE_SECONDS)
 
-    def _destroying(self, owner: Plan, listener: Listener) -> Callable[..., None]:
+    def _destroying(self, owner: Plan, report: Report, listener: Listener) -> Callable[..., None]:
         """The end of a block: the owner of the cluster goes, unless the rehearsal was interrupted."""
 
         def end(kind: type[BaseException] | None, *_: object) -> None:
             if kind is None or issubclass(kind, Exception):
-                self.destroy(owner, Report(stack=owner.experiment.stack), listener)
+                self.destroy(owner, report, listener)
 
         return end
 
@@ -297,8 +298,10 @@ class Rehearsal:
             raise KeyboardInterrupt
         work.settle(progress, begun)
         if code:
-            report.failures += _failures(progress, running, phase, stuck=watch.gave_up)
-            report.failures += [Failure(resource=phase, message=text) for text in stalls.messages(stall.stuck)]
+            # Of the stack whose cluster is used, its name is said.
+            what = phase if work.stack == report.stack else f"{phase} of {work.stack}"
+            report.failures += _failures(progress, running, what, stuck=watch.gave_up)
+            report.failures += [Failure(resource=what, message=text) for text in stalls.messages(stall.stuck)]
         return progress.changes
 
     def _settle(self, plan: Plan, listener: Listener) -> None:

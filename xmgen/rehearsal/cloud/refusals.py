@@ -161,6 +161,8 @@ def _member_account(inputs: Properties, store: Store) -> Iterator[Refusal]:
 def _identity_pool(inputs: Properties, store: Store) -> Iterator[Refusal]:
     found = re.fullmatch(r"serviceAccount:(.+\.svc\.id\.goog)\[.+\]", str(inputs["member"]))
     pools = {part(item.inputs, "workloadIdentityConfig").get("workloadPool") for item in store.of(CLUSTER)}
+    # What somebody else's cluster has nobody knows; a program that looks it up is told that it has one.
+    pools |= {f"{item.inputs['project']}.svc.id.goog" for item in store.of(CLUSTER) if item.assumed}
     if found and found[1] not in pools:
         yield _bad(f"Identity Pool does not exist ({found[1]}). Please check that you specified a valid resource name")
 

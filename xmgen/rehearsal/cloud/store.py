@@ -78,6 +78,12 @@ class Store:
             self._items.pop(id, None)
             self._save()
 
+    def forget_assumed(self) -> None:
+        """What one stack looked up is not there for the next one, nor what comes with a cluster."""
+        for item in self:
+            if item.assumed:
+                self.remove(item.id)
+
     def _save(self) -> None:
         part = self._file.with_name(f".{self._file.name}.part")
         part.write_text(json.dumps([asdict(item) for item in self._items.values()]), encoding="utf-8")
