@@ -22,6 +22,7 @@ quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on 
 	$(BIN)/xmgen compile examples/quickstart/launcher.py --stack quickstart
 	$(BIN)/xmgen up quickstart --runner process --yes
 	@echo
+	@echo "See what a trial printed with: $(BIN)/xmgen logs quickstart 1"
 	@echo "Remove it with: PULUMI_BACKEND_URL='$(PULUMI_BACKEND_URL)' $(BIN)/xmgen destroy quickstart"
 
 test: .venv/.test $(UPSTREAM) $(GCP_SDK) $(AIPLATFORM) ## set up what the tests need and run them all
