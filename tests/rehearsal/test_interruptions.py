@@ -283,21 +283,6 @@ def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: Plan) -> None:
     assert len(killed) > 1
 
 
-@pytest.mark.parametrize("type", [CLUSTER, NAMESPACE, JOB])
-def test_the_engine_is_killed_once_a_resource_is_in_its_state(stack: Rehearsal, plan: Plan, type: str) -> None:
-    killed: list[int] = []
-
-    def hear(phase: str, progress: Progress, change: Change | None) -> None:
-        if not killed and isinstance(change, Resource) and (change.type, change.status) == (type, "done"):
-            killed.append(kill(engines(stack)))
-
-    with pytest.raises(OperationError):
-        stack.up(plan, Report(stack=STACK), hear)
-    assert killed == [1]
-    report = stack.run(plan)
-    assert report.fits, markdown(report)
-
-
 def test_an_engine_that_waits_for_ever_is_stopped(
     stack: Rehearsal, scratch: Project, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

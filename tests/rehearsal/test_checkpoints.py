@@ -1,0 +1,76 @@
+"""Killed as soon as a resource is in the state, at every resource: run again, the end is the same, nothing doubled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.rehearsal.disturbances import STACK, World, enable, engines, kill, runs, until
+from tests.rehearsal.test_interruptions import check_and_destroy
+from xmgen.engine.events import Change, Progress, Resource
+from xmgen.errors import OperationError
+from xmgen.plan import Plan
+from xmgen.provider.resource import Urn
+from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.rehearsal.report import Report
+from xmgen.resource_types import JOB
+
+pytestmark = pytest.mark.rehearsal
+
+Key = tuple[str, str]
+"""A resource: its type and logical name."""
+
+
+def checkpointed(rehearsal: Rehearsal) -> set[Key]:
+    """What is in the state and done, as the engine has written it to the disk."""
+    file = Path(rehearsal.folder, "backend", ".pulumi", "stacks", rehearsal.project.name, f"{STACK}.json")
+    try:
+        latest = json.loads(file.read_text(encoding="utf-8"))["checkpoint"]["latest"]
+    except ValueError:
+        # It is being written.
+        return set()
+    pending = {each["resource"]["urn"] for each in latest.get("pending_operations") or []}
+    there = {each["urn"] for each in latest.get("resources") or []}
+    return {(Urn(urn).type, Urn(urn).name) for urn in there - pending}
+
+
+class Killer:
+    """Kills the engine when a resource has come into the state that it has not been killed at before."""
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+        self.hit: set[Key] = set()
+        self.kills = 0
+
+    def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
+        if not isinstance(change, Resource) or change.status != "done" or (change.type, change.name) in self.hit:
+            return
+        # The engine says so before it has written it; and what a dead one has said is heard all the same.
+        victims = engines(self._rehearsal)
+        until(lambda: (change.type, change.name) in checkpointed(self._rehearsal) or not any(map(runs, victims)))
+        if kill(victims):
+            self.kills += 1
+            # With it those that came at the same time.
+            self.hit |= checkpointed(self._rehearsal)
+
+
+def test_the_engine_is_killed_whenever_a_resource_is_in_its_state(
+    stack: Rehearsal, plan: Plan, undisturbed: World
+) -> None:
+    enable(stack, undisturbed)
+    killer = Killer(stack)
+    kills = -1
+    while killer.kills > kills:
+        kills, report = killer.kills, Report(stack=STACK)
+        try:
+            stack.up(plan, report, killer.hear)
+        except OperationError as error:
+            assert killer.kills > kills, error
+        assert report.failures == []
+    missed = {(Urn(urn).type, Urn(urn).name) for urn in undisturbed.state} - killer.hit
+    # With the last one of all the engine is done, and ends by itself.
+    assert len(missed) <= 1
+    assert {type for type, _ in missed} <= {JOB}
+    check_and_destroy(stack, plan, undisturbed)
