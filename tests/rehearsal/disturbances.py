@@ -16,7 +16,6 @@ from tests.rehearsal.test_misfits import T4
 from xmgen import sources
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.provider.resource import Urn
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.kinds import BUCKET, SERVICE
@@ -24,6 +23,7 @@ from xmgen.rehearsal.cloud.store import Item
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.rehearsal.settings import PROJECT
+from xmgen.urns import Urn
 
 STACK = "interrupted"
 

@@ -12,10 +12,10 @@ from tests.rehearsal.test_interruptions import check_and_destroy
 from xmgen.engine.events import Change, Progress, Resource
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
-from xmgen.provider.resource import Urn
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.resource_types import JOB
+from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
 

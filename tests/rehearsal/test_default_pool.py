@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from tests.rehearsal.test_refusals import Google
-from xmgen.provider.resource import Request, Urn
+from xmgen.provider.resource import Request
 from xmgen.provider.wire import Properties
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, WITHOUT_DEFAULT_POOL
 from xmgen.rehearsal.standin import CloudResource, Rehearsal
+from xmgen.urns import Urn
 
 ID = "projects/acme/locations/us-central2-b/clusters/made"
 WITHOUT: Properties = {"name": "made", "initialNodeCount": 1, WITHOUT_DEFAULT_POOL: True}

@@ -9,9 +9,9 @@ import pytest
 
 from tests.rehearsal.disturbances import World, nothing_left, up_until_done
 from xmgen.plan import Plan
-from xmgen.provider.resource import Urn
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
 

@@ -27,11 +27,12 @@ from xmgen.engine.events import Change, Message, Progress
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.provider.resource import Request, Urn
+from xmgen.provider.resource import Request
 from xmgen.rehearsal import images
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, sentences
 from xmgen.resource_types import IMAGE
+from xmgen.urns import Urn
 
 pytestmark = [pytest.mark.docker, pytest.mark.rehearsal]
 

@@ -31,7 +31,6 @@ from xmgen.engine.events import Change, Progress, Resource
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.provider.resource import Urn
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.dials import LostResponse
 from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, NETWORK, REPOSITORY, ROUTER, ROUTER_NAT, SUBNETWORK
@@ -39,6 +38,7 @@ from xmgen.rehearsal.cluster import API_SERVER
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
 from xmgen.resource_types import CLUSTER, CODE, JOB, NODE_POOL
+from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
 

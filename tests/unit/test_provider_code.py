@@ -13,7 +13,8 @@ from xmgen import sources
 from xmgen.lock import dumps
 from xmgen.provider import wire
 from xmgen.provider.code_resource import CodeResource
-from xmgen.provider.resource import Difference, Request, State, Urn
+from xmgen.provider.resource import Difference, Request, State
+from xmgen.urns import Urn
 
 URN = Urn("urn:pulumi:dev::experiments::xmgen:index:Code::trainer")
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from xmgen.provider import settings, wire
-from xmgen.provider.resource import Urn, differences
+from xmgen.provider.resource import differences
 from xmgen.provider.settings import Runner, Settings
 from xmgen.provider.unit import Docker, Job, Packaged, Shell, Unit, fingerprint, parse
+from xmgen.urns import Urn
 
 SECRET = {wire.SIGNATURE: wire.SECRET, "value": "swordfish"}
 EXECUTABLE = {"name": "train", "runner": "process", "directory": "code", "digest": "sha256:1", "command": ["./train"]}

@@ -18,9 +18,10 @@ from tests.vertex.project import job as arguments
 from xmgen.errors import OperationError, Problem
 from xmgen.provider import custom_job, custom_job_api, custom_job_shape
 from xmgen.provider.custom_job import CustomJobResource
-from xmgen.provider.resource import Difference, Request, Urn
+from xmgen.provider.resource import Difference, Request
 from xmgen.provider.settings import Settings
 from xmgen.provider.wire import SECRET, SIGNATURE, UNKNOWN
+from xmgen.urns import Urn
 
 URN = Urn("urn:pulumi:dev::experiments::xmgen:vertex:CustomJob::a")
 

@@ -16,6 +16,7 @@ from xmgen.engine.session import Session
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
+from xmgen.urns import Urn
 
 
 def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], OperationError | None]:
@@ -63,7 +64,7 @@ class Room:
         if self._cluster is None or begun.get("planning") or made.get("type") != resource_types.JOB:
             return ""
         creates = made["op"] in ("create", "create-replacement")
-        if not creates or str(made["urn"]).rpartition("::")[2] not in self._awaited:
+        if not creates or Urn(made["urn"]).name not in self._awaited:
             return ""
         cluster, self._cluster = self._cluster, None
         try:

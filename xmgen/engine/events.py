@@ -11,6 +11,7 @@ from xmgen import resource_types
 from xmgen.engine import wording
 from xmgen.engine.pulumi import Event
 from xmgen.engine.trials import JOB_TYPES, Status, Trial, combined, job_status, trial
+from xmgen.urns import Urn
 
 RUNNING_OPERATIONS = frozenset({"create", "create-replacement", "update"})
 """Operations of a work unit's resource in which the provider runs its jobs, once there is room for them."""
@@ -254,4 +255,4 @@ def _resource(kind: str, operation: str, type_: str, name: str) -> Resource | No
 
 
 def _name(urn: str) -> str:
-    return urn.rsplit("::", 1)[-1]
+    return Urn(urn).name

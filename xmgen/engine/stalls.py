@@ -12,6 +12,7 @@ from typing import Any
 from xmgen.engine import watches
 from xmgen.engine.events import EVENTS, OPERATIONS
 from xmgen.engine.pulumi import Event
+from xmgen.urns import Urn
 
 SECONDS = 15.0
 """How long an engine may be silent, with nothing under way, after such a deletion has failed."""
@@ -59,5 +60,5 @@ def messages(stuck: Iterable[str]) -> list[str]:
     return [
         f"{name} could not be deleted, so that nothing could take its place; Pulumi waited for it and was stopped. "
         "Remove what keeps it, or it itself, then run the command again."
-        for name in (urn.rsplit("::", 1)[-1] for urn in stuck)
+        for name in (Urn(urn).name for urn in stuck)
     ]

@@ -9,27 +9,9 @@ from typing import Literal, Protocol
 from xmgen.errors import Problem
 from xmgen.provider.attempt import Log
 from xmgen.provider.wire import Properties, Value
+from xmgen.urns import Urn
 
 Change = Literal["add", "delete", "update"]
-
-
-@dataclass(frozen=True, slots=True)
-class Urn:
-    """`urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>`; a name may contain `::` itself."""
-
-    text: str
-
-    @property
-    def stack(self) -> str:
-        return self.text.removeprefix("urn:pulumi:").split("::", 3)[0]
-
-    @property
-    def type(self) -> str:
-        return self.text.split("::", 3)[2].rpartition("$")[2]
-
-    @property
-    def name(self) -> str:
-        return self.text.split("::", 3)[3]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

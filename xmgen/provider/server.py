@@ -37,8 +37,9 @@ from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.provider import settings, wire
 from xmgen.provider.attempt import undisturbed
 from xmgen.provider.images import Images
-from xmgen.provider.resource import Difference, Request, Resource, State, Urn
+from xmgen.provider.resource import Difference, Request, Resource, State
 from xmgen.provider.runs import Runs
+from xmgen.urns import Urn
 
 _MESSAGE_BYTES = 400 * 1024 * 1024
 """The engine's own limit for a message."""

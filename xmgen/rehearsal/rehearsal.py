@@ -30,7 +30,6 @@ from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
-from xmgen.provider.resource import Urn
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
@@ -47,6 +46,7 @@ from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
+from xmgen.urns import Urn
 
 CONTROL_PLANE = "control-plane"
 """The folder of the control plane in that of a rehearsal."""

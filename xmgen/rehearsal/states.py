@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xmgen.provider.resource import Urn
 from xmgen.resource_types import IMAGE
+from xmgen.urns import Urn
 
 
 def by_type(state: list[dict[str, Any]]) -> dict[str, int]:

@@ -25,6 +25,7 @@ from typing import Any, Literal, cast
 
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.rehearsal.cloud.errors import REASONS, Refusal
+from xmgen.urns import Urn
 
 _MESSAGES = {
     429: "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'",
@@ -58,7 +59,7 @@ class Dials:
 
     def apply(self, operation: str, type: str, urn: str) -> Course:
         """Raises Refusal, or LostResponse when the request does not arrive."""
-        name = urn.rpartition("::")[2]
+        name = Urn(urn).name
         seconds = 0.0
         after: Literal["", "half", "lost"] = ""
         for index, dial in enumerate(self.read()):
