@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import modules
 from xmgen import compiler
 from xmgen.experiment import Executable, Experiment, WorkUnit
 
@@ -65,19 +63,16 @@ def test_units_and_their_order(example: str, expected: list[tuple[int, ...]]) ->
 def run_unit(unit: WorkUnit, module: str, *, cwd: Path, output: Path) -> dict[str, Any]:
     """Runs the unit's jobs together as processes and returns the metrics they leave."""
     output.mkdir(parents=True)
+    logs = [output / f"{job.name}.log" for job in unit.jobs]
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", module, *map(str, job.args)],
-            cwd=cwd,
-            env={**os.environ, **job.env, "XMGEN_OUTPUT_DIR": str(output)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for job in unit.jobs
+        modules.start(module, [*map(str, job.args)], cwd=cwd, env={**job.env, "XMGEN_OUTPUT_DIR": str(output)}, log=log)
+        for job, log in zip(unit.jobs, logs, strict=True)
     ]
-    logs = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(logs)
+    for process in processes:
+        process.join(120)
+        process.kill()
+    said = "\n".join(log.read_text() for log in logs)
+    assert [process.exitcode for process in processes] == [0] * len(processes), said
     return json.loads((output / "metrics.json").read_text())
 
 
