@@ -26,6 +26,7 @@ from xmgen.experiment import (
 from xmgen.identity import identities
 from xmgen.places import place
 from xmgen.plan import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
+from xmgen.pulumi_values import UNKNOWNS
 
 IDENTITY_IN_NAME = 8
 """Hex digits of a unit's identity in its logical name."""
@@ -307,22 +308,8 @@ def _unsayable(unit: WorkUnit) -> list[Problem]:
         )
         for job in unit.jobs
         for text in (*job.args, *job.env.values())
-        if text in _UNKNOWN
+        if text in UNKNOWNS
     ]
-
-
-_UNKNOWN = frozenset(
-    {
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
-        "030794c1-ac77-496b-92df-f27374a8bd58",
-        "e48ece36-62e2-4504-bad9-02848725956a",
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
-    }
-)
-"""Pulumi's texts for unknown strings, booleans, numbers, lists, assets, archives and objects, from its Go SDK."""
 
 
 def _mixed(experiment: Experiment) -> list[Problem]:

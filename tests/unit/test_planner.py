@@ -28,6 +28,7 @@ from xmgen.experiment import (
     TensorboardCapability,
     Vertex,
 )
+from xmgen.pulumi_values import UNKNOWN, UNKNOWNS
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -142,8 +143,8 @@ def test_what_has_no_effect_is_said() -> None:
     )
 
 
-def test_a_text_that_pulumi_takes_for_an_unknown_value_is_refused() -> None:
-    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+@pytest.mark.parametrize("unknown", sorted(UNKNOWNS))
+def test_a_text_that_pulumi_takes_for_an_unknown_value_is_refused(unknown: str) -> None:
     with pytest.raises(InputError, match="unknown value") as caught:
         planner.plan(experiment(job(unknown), job(f"--id={unknown}"), job(env={"ID": unknown})))
     assert [problem.where for problem in caught.value.problems] == ["work unit 1, job train", "work unit 3, job train"]
@@ -194,13 +195,12 @@ def test_everything_that_cannot_be_planned_is_said_at_once() -> None:
 
 def test_problems_come_in_the_order_of_units_and_jobs_whoever_finds_them() -> None:
     wrong_priority, wrong_count = Kubernetes(priority=-11), kubernetes(Accelerator(type="t4", count=3))
-    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
     with pytest.raises(InputError) as caught:
         planner.plan(
             experiment(
                 job(executor=wrong_priority),
                 (job(name="b", executor=wrong_count), job(name="a", executor=wrong_priority)),
-                job(unknown, executor=kubernetes(ram=-1)),
+                job(UNKNOWN, executor=kubernetes(ram=-1)),
                 job(executable="bazel", executor=wrong_priority),
                 job(executor=kubernetes(cpu=-1)),
                 executables=(python_container(), BazelBinary(name="bazel", label="//:train")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from xmgen.provider.journal import Entry, RunFolder, file_name
 from xmgen.provider.output import JobOutput
 from xmgen.provider.processes import argv, process_argv, process_environment
 from xmgen.provider.unit import Docker, Job, Packaged, Shell
+from xmgen.pulumi_values import UNKNOWNS
 
 ENTRY = Entry(
     attempt="x", fingerprint="f", state="running", started_at="2026-01-01T00:00:00.000Z", runner="process", jobs=("a",)
@@ -165,9 +167,19 @@ def test_a_tag_stands_for_code_and_dockerfile():
             {},
             ["a/metrics.json is left out: the key 4dabf18193072939515e22adb298388d has a meaning of its own to Pulumi"],
         ),
+        *[
+            (
+                {"a": json.dumps({"x": text}), "b": '{"y": 1}'},
+                {"y": 1},
+                [f"a/metrics.json is left out: the text {text} has a meaning of its own to Pulumi"],
+            )
+            for text in sorted(UNKNOWNS)
+        ],
     ],
 )
-def test_metrics(tmp_path: Path, files: dict[str, str], expected: dict[str, Any], problems: list[str]):
+def test_metrics_of_all_jobs_become_one_object_and_what_is_none_is_left_out(
+    tmp_path: Path, files: dict[str, str], expected: dict[str, Any], problems: list[str]
+):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     for name, content in files.items():

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from xmgen.provider.wire import SIGNATURE, UNKNOWN, Properties, Value
+from xmgen.provider.wire import Properties, Value
+from xmgen.pulumi_values import SIGNATURE, UNKNOWNS
 
 FILE = "metrics.json"
 
@@ -75,8 +76,8 @@ def _check(value: Value, depth: int = 0) -> None:
         for item in value:
             _check(item, depth + 1)
     elif isinstance(value, str):
-        if value == UNKNOWN:
-            raise ValueError(f"the text {UNKNOWN} has a meaning of its own to Pulumi")
+        if value in UNKNOWNS:
+            raise ValueError(f"the text {value} has a meaning of its own to Pulumi")
         # Lone surrogates are JSON, but no text that could be stored.
         value.encode()
     elif isinstance(value, int | float) and not abs(value) <= sys.float_info.max:

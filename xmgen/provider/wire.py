@@ -1,7 +1,4 @@
-"""Pulumi's values on the wire: protobuf structs to plain Python and back, secrets and unknowns included.
-
-The signatures are part of Pulumi's published provider protocol.
-"""
+"""Pulumi's values on the wire: protobuf structs to plain Python and back, secrets and unknowns included."""
 
 from __future__ import annotations
 
@@ -10,19 +7,13 @@ from typing import TYPE_CHECKING
 
 from google.protobuf import struct_pb2
 
+from xmgen.pulumi_values import SECRET, SIGNATURE, UNKNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 Properties = dict[str, Value]
-
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""Stands, in a preview, for a value that is not known yet."""
-
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-"""The key by which an object is marked as something other than a plain object."""
-
-SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 — the protocol's mark of a secret, not one
 
 _EXACT = 2**53
 
