@@ -395,11 +395,11 @@ def reads_a_secret(user: User) -> None:
     main.write_text(f"{main.read_text()}\nimport pulumi\n{text}")
 
 
-def with_secret(user: User, *arguments: str, value: str) -> subprocess.CompletedProcess[str]:
+def with_secret(user: User, *arguments: str, value: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [Path(sys.executable).parent / "xmgen", "up", "rates", "--runner", "process", "--secret", "key", *arguments],
         cwd=user.root,
-        env=user.env,
+        env={**user.env, **environment},
         input=value,
         capture_output=True,
         text=True,
@@ -418,10 +418,18 @@ def test_a_secret_is_asked_for_and_kept_encrypted(user: User) -> None:
         "error: stacks/Pulumi.rates.yaml: rates cannot run without the secret key\n"
         "  `xmgen up rates --secret key` sets it for good\n"
     )
-    refused = with_secret(user, value="tell nobody")
-    assert (refused.returncode, "no passphrase protects the secrets" in refused.stderr) == (2, True)
+    files = {"strong": "correct horse\n", "blank": "\n"}
+    for name, content in files.items():
+        (user.root / name).write_text(content)
+    file, empty = "PULUMI_CONFIG_PASSPHRASE_FILE", {"PULUMI_CONFIG_PASSPHRASE": ""}
+    # Pulumi prefers a variable that is set to nothing to the file.
+    for environment in ({}, empty, {**empty, file: "strong"}, {**empty, file: "none"}, {file: "blank"}, {file: "none"}):
+        refused = with_secret(user, value="tell nobody", **environment)
+        expected = "cannot be read" if environment == {file: "none"} else "no passphrase protects the secrets"
+        assert (refused.returncode, expected in refused.stderr) == (2, True)
     assert user.marks() == []
-    user.env["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    assert not (user.root / "stacks" / "Pulumi.rates.yaml").exists()
+    user.env[file] = "strong"
     done = with_secret(user, value="tell nobody\n")
     assert done.returncode == 0, done.stderr
     assert "Kept the secret key, encrypted." in done.stdout
@@ -450,6 +458,17 @@ def test_a_stack_that_was_made_without_a_passphrase_gets_one(user: User) -> None
     del user.env["PULUMI_CONFIG_PASSPHRASE"]
     user.run("status", "rates", code=2)
     assert "`xmgen up rates --secret KEY` with the new one encrypts all secrets anew" in user.errors
+
+
+@pytest.mark.parametrize("passphrase", [" correct horse", "correct\nhorse"])
+def test_a_passphrase_of_which_pulumi_reads_a_part_replaces_none(user: User, passphrase: str) -> None:
+    user.run("compile", "rates/experiment.yaml")
+    user.up()
+    reads_a_secret(user)
+    refused = with_secret(user, value="tell nobody", PULUMI_CONFIG_PASSPHRASE=passphrase)
+    assert (refused.returncode, "choose one of a single line, without blanks around it" in refused.stderr) == (1, True)
+    user.env["PULUMI_CONFIG_PASSPHRASE"] = "correct horse"
+    assert "The stack had an empty passphrase; now it has yours." in with_secret(user, value="tell nobody").stdout
 
 
 def test_on_a_terminal_it_asks_first_and_shows_what_runs(user: User) -> None:

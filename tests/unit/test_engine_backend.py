@@ -14,7 +14,7 @@ import pytest
 
 from xmgen.engine import backend as backends
 from xmgen.engine.backend import Backend
-from xmgen.errors import InputError, OperationError
+from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
 
 
@@ -65,6 +65,8 @@ def test_only_a_backend_of_files_has_a_folder(url: str, folder: Path | None) -> 
     assert Backend(url, own=False).folder == folder
 
 
+FILE = "PULUMI_CONFIG_PASSPHRASE_FILE"
+EMPTY = {"PULUMI_CONFIG_PASSPHRASE": ""}
 SECRET = "encryptionsalt: v1:x\nconfig:\n  experiments:nested:\n    keys:\n    - secure: v1:abc\n"
 
 
@@ -72,15 +74,19 @@ SECRET = "encryptionsalt: v1:x\nconfig:\n  experiments:nested:\n    keys:\n    -
     ("url", "settings", "environment", "expected"),
     [
         # Ours, no secrets: the empty passphrase.
-        ("", "config:\n  xmgen:runner: process\n", {}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
-        ("", "", {"PULUMI_CONFIG_PASSPHRASE": ""}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
+        ("", "config:\n  xmgen:runner: process\n", {}, EMPTY),
+        ("", "", EMPTY, EMPTY),
+        ("", "", {"PULUMI_CONFIG_PASSPHRASE_FILE": ""}, EMPTY),
         # The user's own passphrase is left alone, with and without secrets.
         ("", SECRET, {"PULUMI_CONFIG_PASSPHRASE": "long"}, {}),
-        ("", SECRET, {"PULUMI_CONFIG_PASSPHRASE_FILE": "/some/file"}, {}),
+        # It is preferred to a file, which is not even read then.
+        ("", SECRET, {"PULUMI_CONFIG_PASSPHRASE": "long", "PULUMI_CONFIG_PASSPHRASE_FILE": "/none"}, {}),
+        ("", "", {"PULUMI_CONFIG_PASSPHRASE": "", "PULUMI_CONFIG_PASSPHRASE_FILE": "/none"}, EMPTY),
         # Where Pulumi's service or a key manager encrypts, there is no passphrase to set.
-        ("https://api.pulumi.com", SECRET, {}, {}),
+        ("https://api.pulumi.com", SECRET.replace("encryptionsalt: v1:x\n", ""), {}, {}),
         ("gs://bucket", f"secretsprovider: gcpkms://key\n{SECRET}", {}, {}),
-        ("gs://bucket", "", {}, {"PULUMI_CONFIG_PASSPHRASE": ""}),
+        ("gs://bucket", "", {}, EMPTY),
+        ("gs://bucket", "secretsprovider: default\n", {}, EMPTY),
     ],
 )
 def test_an_empty_passphrase_is_set_only_where_there_is_nothing_to_protect(
@@ -93,11 +99,82 @@ def test_an_empty_passphrase_is_set_only_where_there_is_nothing_to_protect(
     assert backends.overrides(project, "dev", backend, environment) == expected
 
 
-@pytest.mark.parametrize("environment", [{}, {"PULUMI_CONFIG_PASSPHRASE": ""}])
-def test_secrets_under_an_empty_passphrase_are_refused(project: Project, environment: dict[str, str]) -> None:
-    project.settings("dev").write_text(SECRET)
-    with pytest.raises(InputError, match=r"stacks/Pulumi\.dev\.yaml: the stack's settings hold secrets"):
-        backends.overrides(project, "dev", Backend("file:///state", own=True), environment)
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "passphrases"
+    folder.mkdir()
+    (folder / "strong").write_bytes("phrase\xe9\n".encode("latin-1"))
+    (folder / "blank").write_text(" \n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("environment", "remedy"),
+    [
+        ({}, "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it."),
+        (
+            EMPTY,
+            "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it (it is set to "
+            "nothing; PULUMI_CONFIG_PASSPHRASE_FILE counts only once it is unset).",
+        ),
+        *(
+            (
+                {**EMPTY, "PULUMI_CONFIG_PASSPHRASE_FILE": file},
+                "`unset PULUMI_CONFIG_PASSPHRASE`: it is set to nothing, and as long as it is set Pulumi does not read "
+                f"{file}.",
+            )
+            for file in ("FILES/strong", "FILES/blank", "FILES/none")
+        ),
+        (
+            {"PULUMI_CONFIG_PASSPHRASE_FILE": "FILES/blank"},
+            "write the passphrase into FILES/blank, which PULUMI_CONFIG_PASSPHRASE_FILE names: it is empty.",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("url", "settings"),
+    [
+        ("file:///state", SECRET),
+        ("gs://bucket", f"secretsprovider: default\n{SECRET}"),
+        # Pulumi goes by the salt, whatever the backend.
+        ("https://api.pulumi.com", SECRET),
+    ],
+)
+def test_secrets_under_an_empty_passphrase_are_refused(
+    project: Project, files: Path, environment: dict[str, str], remedy: str, url: str, settings: str
+) -> None:
+    project.settings("dev").write_text(settings)
+    environment = {name: value.replace("FILES", str(files)) for name, value in environment.items()}
+    with pytest.raises(InputError) as refused:
+        backends.overrides(project, "dev", Backend(url, own=False), environment)
+    anew = "Where the passphrase was empty, `xmgen up dev --secret KEY` with the new one encrypts all secrets anew"
+    assert refused.value.problems == (
+        Problem(
+            "the stack's settings hold secrets, and an empty passphrase would not protect them",
+            where="stacks/Pulumi.dev.yaml",
+            hint=f"{remedy.replace('FILES', str(files))} {anew}",
+        ),
+    )
+
+
+@pytest.mark.parametrize("settings", ["", SECRET])
+def test_the_file_of_the_passphrase_is_read_from_where_the_user_is(
+    project: Project, files: Path, settings: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.settings("dev").write_text(settings)
+    monkeypatch.chdir(files)
+    for given, expected in [(str(files / "strong"), {}), ("strong", {FILE: str(files / "strong")})]:
+        assert backends.overrides(project, "dev", Backend("gs://bucket", own=False), {FILE: given}) == expected
+
+
+@pytest.mark.parametrize("settings", ["", SECRET])
+def test_a_passphrase_that_cannot_be_read_is_an_error(project: Project, files: Path, settings: str) -> None:
+    project.settings("dev").write_text(settings)
+    for file, why in [(files / "none", "No such file or directory"), (files, "Is a directory")]:
+        with pytest.raises(InputError) as refused:
+            backends.overrides(project, "dev", Backend("gs://bucket", own=False), {FILE: str(file)})
+        hint = "write the passphrase into it, or `unset PULUMI_CONFIG_PASSPHRASE_FILE`"
+        assert refused.value.problems == (Problem(f"cannot be read: {why}", where=f"{FILE} {file}", hint=hint),)
 
 
 def test_settings_that_are_no_yaml_are_an_error(project: Project) -> None:

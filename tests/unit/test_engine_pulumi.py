@@ -172,7 +172,11 @@ def test_a_panic_is_its_reason() -> None:
 @pytest.mark.parametrize(
     ("said", "hint"),
     [
-        ("incorrect passphrase", "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made"),
+        (
+            "incorrect passphrase",
+            "it has to be the one with which the stack was made, in PULUMI_CONFIG_PASSPHRASE or, where that is not "
+            "set, in the file that PULUMI_CONFIG_PASSPHRASE_FILE names",
+        ),
         ("google: could not find default credentials. See https://…", "`gcloud auth application-default login`"),
         ('oauth2: "invalid_grant" "reauth related error"', "`gcloud auth application-default login`"),
         (

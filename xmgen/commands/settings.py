@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +17,7 @@ from xmgen import configuration
 from xmgen.commands import setting_values
 from xmgen.commands.setting_values import PROVIDERS
 from xmgen.configuration import Setting
+from xmgen.engine import passphrase
 from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.project import Project
@@ -25,7 +26,6 @@ from xmgen.provider import settings as provider_settings
 if TYPE_CHECKING:
     from xmgen.provider.wire import Properties
 
-_PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 — the name of a variable
 _ALWAYS_SECRET = frozenset(
     {"docker-build:registries", "gcp:accessToken", "gcp:externalCredentials", "xmgen:accessToken"}
 )
@@ -157,12 +157,12 @@ def _is_text(value: str) -> bool:
 
 def refuse_unprotected(work: Session) -> None:
     """Raise InputError where secrets would be encrypted with an empty passphrase."""
-    if work.pulumi.overrides.get(_PASSPHRASE) == "":
+    if work.pulumi.overrides.get(passphrase.VARIABLE) == "":
         raise InputError(
             Problem(
                 "no passphrase protects the secrets of the stack",
                 where="--secret",
-                hint=f"set {_PASSPHRASE}, or {_PASSPHRASE}_FILE to a file that holds it; every later command needs it",
+                hint=f"{passphrase.remedy(os.environ)}. Every later command needs it",
             )
         )
 
@@ -189,21 +189,17 @@ def keep(work: Session, secrets: Mapping[str, str]) -> Iterator[str]:
 
 def _encrypted_anew(work: Session) -> bool:
     """Give a stack with an empty passphrase the one in the environment; whether it was such a stack."""
-    environment = work.pulumi.environment()
-    chosen = environment.get(_PASSPHRASE) or _content(environment.get(f"{_PASSPHRASE}_FILE", ""))
-    empty = replace(work.pulumi, overrides={**work.pulumi.overrides, _PASSPHRASE: ""})
+    chosen = passphrase.chosen(work.pulumi.environment())
+    # Pulumi would take the first line of it, without blanks around it, for the whole.
+    if chosen != chosen.partition("\n")[0].strip() or not _is_text(chosen):
+        hint = "choose one of a single line, without blanks around it"
+        raise OperationError(Problem("the stack has another passphrase, which this one cannot replace", hint=hint))
+    empty = replace(work.pulumi, overrides={**work.pulumi.overrides, passphrase.VARIABLE: ""})
     try:
         empty.run("stack", "change-secrets-provider", "passphrase", "--stack", work.stack, stdin=f"{chosen}\n")
     except OperationError:
         return False
     return True
-
-
-def _content(path: str) -> str:
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8").strip() if path else ""
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _name(project: Project, key: str) -> str:

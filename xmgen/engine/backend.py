@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from xmgen import configuration
+from xmgen.engine import passphrase
 from xmgen.engine.processes import is_pulumi
-from xmgen.errors import InputError, OperationError, Problem
+from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
 
 
@@ -37,7 +37,9 @@ class Backend:
 
     @property
     def encrypts_with_passphrase(self) -> bool:
-        """Whether secrets are encrypted here, with a passphrase, and not by Pulumi's service."""
+        """Whether secrets are encrypted here, with a passphrase, and not by Pulumi's service, unless a stack's settings
+        say otherwise.
+        """
         return urlsplit(self.url).scheme not in ("", "http", "https")
 
 
@@ -61,29 +63,10 @@ def choose(project: Project, environment: Mapping[str, str]) -> Backend:
 def overrides(project: Project, stack: str, backend: Backend, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that make Pulumi use `backend` for `stack` without a question.
 
-    Raises InputError when the stack has secrets and no passphrase protects them.
+    Raises InputError when the stack has secrets and no passphrase protects them, and when it cannot be read.
     """
-    result: dict[str, str] = {}
-    if backend.own:
-        result["PULUMI_BACKEND_URL"] = backend.url
-    chosen = environment.get("PULUMI_CONFIG_PASSPHRASE")
-    if chosen or environment.get("PULUMI_CONFIG_PASSPHRASE_FILE") or not backend.encrypts_with_passphrase:
-        return result
-    settings = configuration.read_settings(project.settings(stack))
-    if "secretsprovider" in settings and settings["secretsprovider"] != "passphrase":
-        return result
-    if configuration.has_secret(settings.get("config")):
-        raise InputError(
-            Problem(
-                "the stack's settings hold secrets, and an empty passphrase would not protect them",
-                where=str(project.settings(stack).relative_to(project.root)),
-                hint="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE; where the passphrase was empty, "
-                f"`xmgen up {stack} --secret KEY` with the new one encrypts all secrets anew",
-            )
-        )
-    # Without secrets there is nothing to protect, and Pulumi refuses to go on without a passphrase.
-    result["PULUMI_CONFIG_PASSPHRASE"] = ""
-    return result
+    own = {"PULUMI_BACKEND_URL": backend.url} if backend.own else {}
+    return own | passphrase.overrides(project, stack, environment, default=backend.encrypts_with_passphrase)
 
 
 def clear_dead_locks(backend: Backend, project: Project, stack: str) -> list[datetime]:

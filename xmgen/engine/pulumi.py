@@ -215,7 +215,8 @@ def failure(command: str, output: str, code: int) -> Problem:
 _LOGIN = "`gcloud auth application-default login`"
 
 _HINTS = {
-    "incorrect passphrase": "set PULUMI_CONFIG_PASSPHRASE to the passphrase with which the stack was made",
+    "incorrect passphrase": "it has to be the one with which the stack was made, in PULUMI_CONFIG_PASSPHRASE or, where "
+    "that is not set, in the file that PULUMI_CONFIG_PASSPHRASE_FILE names",
     "could not find default credentials": _LOGIN,
     # Google's word for a login that has expired.
     "invalid_grant": _LOGIN,
