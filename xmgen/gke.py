@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import xmgen.catalog as registry
-from xmgen import limits, locations, names, places
+from xmgen import catalog, limits, locations, names, places
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
 from xmgen.errors import Problem
 from xmgen.executors.kubernetes import SIDECAR, sidecars
-from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes
+from xmgen.experiment import ClusterChoice, Experiment, Kubernetes
 from xmgen.places import Key
 from xmgen.plan import Cluster, Manifest, Plan, Value
 
@@ -41,15 +40,12 @@ def plan(experiment: Experiment, shared: Plan | None = None) -> ClusterPlan | li
         for job in unit.jobs
         if isinstance(job.executor, Kubernetes)
     }
-    chosen = _Selection()
-    placements = {key: chosen.placement(job, where[key]) for key, job in jobs.items()}
     demands, problems = _pool_requests(experiment)
-    # A sweep shares its executors: once is enough to say what is wrong with one.
-    first = {id(jobs[key].executor): placement for key, placement in reversed(placements.items())}
-    problems += [placement for placement in reversed(first.values()) if isinstance(placement, Problem)]
+    placements, misfits = _placements(experiment)
+    problems += misfits
     if problems:
         return problems
-    found = {key: placement for key, placement in placements.items() if isinstance(placement, Placement)}
+    found = {key: placements[id(job.executor)] for key, job in jobs.items()}
     distinct = {number: placement for number, (_, placement) in _firsts(found).items()}
     asked = [(f"pool {number}", demand.placement) for number, demand in enumerate(demands, start=1)]
     asked += [(where[key], placement) for key, placement in _firsts(found).values()]
@@ -125,7 +121,7 @@ def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]
 
 def _offers(pools: Iterable[NodePool], placement: Placement) -> bool:
     """Whether jobs of this placement find their machines in these pools."""
-    machines = registry.catalog().machines
+    machines = catalog.catalog().machines
     fitting = [
         pool
         for pool in pools
@@ -144,30 +140,22 @@ def _apart(pool: NodePool, suffix: str) -> NodePool:
     )
 
 
-class _Selection:
-    """One placement per distinct set of requirements, the same object for equal ones."""
-
-    def __init__(self) -> None:
-        self._by_executor: dict[int, tuple[object, Placement]] = {}
-        self._by_content: dict[str, Placement] = {}
-
-    def placement(self, job: Job, where: str) -> Placement | Problem:
-        known = self._by_executor.get(id(job.executor))
-        if known is not None:
-            return known[1]
-        executor = job.executor
-        assert isinstance(executor, Kubernetes)  # noqa: S101 — `plan` asks for no others
+def _placements(experiment: Experiment) -> tuple[dict[int, Placement], list[Problem]]:
+    """One placement per distinct set of requirements, by the ids of the executors: the same object for equal ones."""
+    by_content: dict[str, Placement] = {}
+    result: dict[int, Placement] = {}
+    problems: list[Problem] = []
+    for where, executor in places.executors(experiment, Kubernetes):
         sidecar = sidecars(executor)
         content = repr((executor.requirements, executor.reservation, sidecar))
-        placement = self._by_content.get(content) or select(
+        placement = by_content.get(content) or select(
             executor.requirements, reservation=executor.reservation, sidecar=sidecar, where=where
         )
         if isinstance(placement, Problem):
-            return placement
-        self._by_content[content] = placement
-        # The executor is kept beside it: an id is only unique while its object lives.
-        self._by_executor[id(executor)] = (executor, placement)
-        return placement
+            problems.append(placement)
+        else:
+            result[id(executor)] = by_content[content] = placement
+    return result, problems
 
 
 def _widths(experiment: Experiment, placements: Mapping[Key, Placement]) -> dict[int, int]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from xmgen.errors import Problem
-from xmgen.experiment import Experiment, Role, WorkUnit
+from xmgen.experiment import Executor, Experiment, Role, WorkUnit
+
+_E = TypeVar("_E", bound=Executor)
 
 Key = tuple[int, str]
 """A job: the position of its unit in `Experiment.units`, and its name."""
@@ -41,6 +44,20 @@ def of_jobs(experiment: Experiment) -> dict[Key, str]:
         for position, unit in enumerate(experiment.units)
         for job in unit.jobs
     }
+
+
+def executors(experiment: Experiment, kind: type[_E]) -> Iterator[tuple[str, _E]]:
+    """Each executor of this kind, with the place of the first job that has it.
+
+    A sweep shares one executor among thousands of jobs: once is enough to choose a machine for it, or to say what is
+    wrong with it.
+    """
+    seen: set[int] = set()
+    for unit in experiment.units:
+        for job in unit.jobs:
+            if isinstance(job.executor, kind) and id(job.executor) not in seen:
+                seen.add(id(job.executor))
+                yield place(unit, job.name), job.executor
 
 
 def located(experiment: Experiment, problems: Iterable[Problem], of_executors: Iterable[Problem] = ()) -> list[Problem]:

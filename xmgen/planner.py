@@ -287,15 +287,11 @@ def _is_service(job: Job) -> bool:
 
 def _wrong_amounts_here(experiment: Experiment) -> list[Problem]:
     """Of the jobs of this machine; for the others the catalog says it."""
-    problems: dict[int, Problem] = {}
-    for unit in experiment.units:
-        for job in unit.jobs:
-            # A sweep shares its executors: once is enough to say what is wrong with one.
-            if not isinstance(job.executor, Local) or id(job.executor) in problems:
-                continue
-            if wrong := wrong_amounts(job.executor.requirements):
-                problems[id(job.executor)] = replace(wrong, where=place(unit, job.name))
-    return list(problems.values())
+    return [
+        replace(wrong, where=where)
+        for where, executor in places.executors(experiment, Local)
+        if (wrong := wrong_amounts(executor.requirements))
+    ]
 
 
 def _unsayable(unit: WorkUnit) -> list[Problem]:

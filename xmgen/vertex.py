@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from xmgen import limits, names
+from xmgen import limits, names, places
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images
@@ -36,25 +36,23 @@ class VertexPlan:
 
 def plan(experiment: Experiment) -> VertexPlan | list[Problem]:
     """The machines of the experiment's Vertex jobs, or everything that Vertex AI does not do."""
-    chosen = _Machines()
-    machines: dict[Key, VertexMachine] = {}
+    chosen: dict[int, VertexMachine] = {}
     problems: list[Problem] = []
+    for where, executor in places.executors(experiment, Vertex):
+        found = vertex_machine(executor.requirements, reservation=executor.reservation)
+        if isinstance(found, Problem):
+            problems.append(replace(found, where=where))
+        else:
+            chosen[id(executor)] = found
+        problems += _executor(executor, where)
+    machines: dict[Key, VertexMachine] = {}
     entrypoints = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
-    checked: dict[int, object] = {}
     for position, unit in enumerate(experiment.units):
         jobs = [job for job in unit.jobs if isinstance(job.executor, Vertex)]
         for job in jobs:
-            where = place(unit, job.name)
-            found = chosen.of(job.executor, where)
-            if isinstance(found, Problem):
-                problems.append(found)
-            else:
-                machines[position, job.name] = found
-            problems += _job(job, len(jobs), job.executable in entrypoints, where)
-            # A sweep shares its executors: once is enough to say what is wrong with one.
-            if id(job.executor) not in checked:
-                checked[id(job.executor)] = job.executor
-                problems += _executor(job, where)
+            if id(job.executor) in chosen:
+                machines[position, job.name] = chosen[id(job.executor)]
+            problems += _job(job, len(jobs), job.executable in entrypoints, place(unit, job.name))
         if jobs:
             problems += _group(unit, [machines.get((position, job.name)) for job in jobs], place(unit))
     regions = sorted({region for machine in machines.values() for region in _regions(machine)})
@@ -76,23 +74,6 @@ def _regions(machine: VertexMachine) -> Iterator[str]:
         yield machine.region
     if machine.reservation is not None and (found := _RESERVATION.fullmatch(machine.reservation)):
         yield found["region"]
-
-
-class _Machines:
-    """One machine per executor object: a sweep shares one among thousands of jobs."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[object, VertexMachine | Problem]] = {}
-
-    def of(self, executor: object, where: str) -> VertexMachine | Problem:
-        assert isinstance(executor, Vertex)  # noqa: S101 — the caller's choice
-        known = self._known.get(id(executor))
-        if known is None:
-            found = vertex_machine(executor.requirements, reservation=executor.reservation)
-            # The object is kept beside the result: an id is only unique while its object lives.
-            known = self._known[id(executor)] = (executor, found)
-        found = known[1]
-        return replace(found, where=where) if isinstance(found, Problem) else found
 
 
 def _group(unit: WorkUnit, machines: list[VertexMachine | None], where: str) -> Iterator[Problem]:
@@ -174,9 +155,7 @@ def _job(job: Job, pools: int, entrypoint_known: bool, where: str) -> Iterator[P
             )
 
 
-def _executor(job: Job, where: str) -> Iterator[Problem]:
-    executor = job.executor
-    assert isinstance(executor, Vertex)  # noqa: S101 — the caller's choice
+def _executor(executor: Vertex, where: str) -> Iterator[Problem]:
     board = executor.tensorboard
     if board is not None and not _TENSORBOARD.fullmatch(board.name):
         yield Problem(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xmgen import names
+from xmgen import names, places
 from xmgen.errors import Problem
 from xmgen.executors import services, storage_classes
 from xmgen.experiment import Experiment, Kubernetes, Volume
@@ -80,13 +80,7 @@ def on_filestore(experiment: Experiment) -> list[str]:
 
 
 def _executors(experiment: Experiment) -> list[Kubernetes]:
-    found = {
-        id(job.executor): job.executor
-        for unit in experiment.units
-        for job in unit.jobs
-        if isinstance(job.executor, Kubernetes)
-    }
-    return list(found.values())
+    return [executor for _, executor in places.executors(experiment, Kubernetes)]
 
 
 def _claims(experiment: Experiment) -> Iterable[Volume]:

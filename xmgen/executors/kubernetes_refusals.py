@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from xmgen import limits, names
+from xmgen import limits, names, places
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.executors.addresses import texts_of
@@ -27,19 +27,15 @@ def problems(experiment: Experiment) -> list[Problem]:
     """Of its jobs and their executors."""
     known = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
     secrets = {reference.token for reference in experiment.references if reference.kind == "secret"}
-    checked: dict[int, object] = {}
     result: list[Problem] = []
     for unit in experiment.units:
         for job in unit.jobs:
             if isinstance(job.executor, Local) and secrets:
                 result += _secrets_here(job, secrets, place(unit, job.name))
-            if not isinstance(job.executor, Kubernetes):
-                continue
-            result += _job(job, job.executable in known, place(unit, job.name))
-            # A sweep shares its executors: once is enough to say what is wrong with one.
-            if id(job.executor) not in checked:
-                checked[id(job.executor)] = job.executor
-                result += _executor(job.executor, place(unit, job.name))
+            if isinstance(job.executor, Kubernetes):
+                result += _job(job, job.executable in known, place(unit, job.name))
+    for where, executor in places.executors(experiment, Kubernetes):
+        result += _executor(executor, where)
     return [*result, *kubernetes_objects.claim_problems(experiment)]
 
 
@@ -78,7 +74,8 @@ def notes(experiment: Experiment) -> list[str]:
             f"Jobs name {', '.join(others)}: their account, {account}, may use the stack's own bucket and those that "
             "they mount; others somebody has to grant it, unless they are public."
         )
-    versions = {each.tpu_runtime_version for each in _executors(experiment) if each.tpu_runtime_version}
+    of_each = (executor.tpu_runtime_version for _, executor in places.executors(experiment, Kubernetes))
+    versions = {version for version in of_each if version}
     if versions:
         result.append(
             f"The version of the TPU's software ({', '.join(sorted(versions))}) has no effect on GKE: images bring it."
@@ -95,13 +92,6 @@ def notes(experiment: Experiment) -> list[str]:
             "only serves the others, such as a parameter server, has to be a `service` or to end by itself."
         )
     return result
-
-
-def _executors(experiment: Experiment) -> Iterator[Kubernetes]:
-    for unit in experiment.units:
-        for job in unit.jobs:
-            if isinstance(job.executor, Kubernetes):
-                yield job.executor
 
 
 def is_bucket(text: str) -> bool:
