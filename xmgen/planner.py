@@ -204,21 +204,23 @@ def _units(
         )
     )
     awaited = {predecessor for unit in experiment.units for predecessor in unit.depends_on}
-    jobs, managed_jobs = _KubernetesJobs(experiment, code, cluster, awaited), _CustomJobs(experiment, code, managed)
+    on_cluster = cluster and _KubernetesJobs(experiment, code, cluster, awaited)
     result: list[PlannedUnit] = []
     for position, (unit, name, identity) in enumerate(
         zip(experiment.units, logical_names, all_identities, strict=True)
     ):
         depends_on = tuple(logical_names[predecessor] for predecessor in unit.depends_on)
-        if isinstance(unit.jobs[0].executor, Local):
-            manifests = (local.manifest(experiment, unit, name, identity, code.keys, depends_on),)
-            executor = "local"
-        elif isinstance(unit.jobs[0].executor, Vertex):
-            manifests = (managed_jobs.manifest(position, name),)
-            executor = "vertex"
+        # A stack runs in one place: there is a cluster, a plan for Vertex AI, or neither.
+        if on_cluster:
+            predecessors = [result[predecessor] for predecessor in unit.depends_on]
+            executor, manifests = "kubernetes", on_cluster.manifests(position, name, predecessors)
+        elif managed:
+            machines = {job.name: managed.machines[position, job.name] for job in unit.jobs}
+            made = custom_jobs.custom_job(experiment, unit, unit_name=name, images=code.of_jobs, machines=machines)
+            executor, manifests = "vertex", (made,)
         else:
-            manifests = jobs.manifests(position, name, [result[predecessor] for predecessor in unit.depends_on])
-            executor = "kubernetes"
+            made = local.manifest(experiment, unit, name, identity, code.keys, depends_on)
+            executor, manifests = "local", (made,)
         result.append(
             PlannedUnit(
                 name=name,
@@ -232,36 +234,19 @@ def _units(
     return result
 
 
-class _CustomJobs:
-    def __init__(self, experiment: Experiment, code: _Code, managed: vertex.VertexPlan | None) -> None:
-        self._experiment = experiment
-        self._managed = managed
-        self._images = code.of_jobs
-
-    def manifest(self, position: int, name: str) -> Manifest:
-        # It is there whenever a job is for Vertex AI.
-        assert self._managed is not None  # noqa: S101
-        unit = self._experiment.units[position]
-        machines = {job.name: self._managed.machines[position, job.name] for job in unit.jobs}
-        return custom_jobs.custom_job(self._experiment, unit, unit_name=name, images=self._images, machines=machines)
-
-
 class _KubernetesJobs:
-    def __init__(self, experiment: Experiment, code: _Code, cluster: gke.ClusterPlan | None, awaited: set[int]) -> None:
+    def __init__(self, experiment: Experiment, code: _Code, cluster: gke.ClusterPlan, awaited: set[int]) -> None:
         self._experiment = experiment
         self._cluster = cluster
         self._awaited = awaited
-        self._context = kubernetes.Context.of(experiment, code.controllers) if cluster else None
+        self._context = kubernetes.Context.of(experiment, code.controllers)
         self._images = code.of_jobs
 
     def manifests(self, position: int, name: str, predecessors: list[PlannedUnit]) -> tuple[Manifest, ...]:
-        # Both are there whenever a job is for a cluster.
-        assert self._cluster is not None and self._context is not None  # noqa: S101
         unit = self._experiment.units[position]
         after = [kubernetes.job_name(manifest) for each in predecessors for manifest in each.manifests]
 
         def made(job: Job, ends_with: Sequence[str] = ()) -> list[Manifest]:
-            assert self._cluster is not None and self._context is not None  # noqa: S101
             return kubernetes.job_manifests(
                 self._context,
                 unit,
