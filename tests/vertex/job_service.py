@@ -56,6 +56,7 @@ class Fault:
 @dataclass
 class JobService:
     """jobs: by name. coming: the states that a job goes through, one at each look at it; then it stays.
+    first: the state of a job that has just been submitted.
     log:  method and what the path names, in order of arrival. peak: the most requests at a time.
     one_in: of so many submissions one is taken, and the others are answered that there are too many.
     cancelling: how often a job that is cancelled is still seen so.
@@ -63,6 +64,7 @@ class JobService:
     """
 
     coming: Sequence[str] = ("JOB_STATE_PENDING", "JOB_STATE_RUNNING")
+    first: str = "JOB_STATE_PENDING"
     error: str = "The replica workerpool0-0 exited with a non-zero status of 1."
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -105,7 +107,7 @@ class JobService:
         with self._lock:
             self.coming = (state,)
             for job in self.jobs.values():
-                _set_state(job, state, self.error)
+                set_state(job, state, self.error)
 
     def evict(self) -> None:
         """Forgets all jobs."""
@@ -173,7 +175,7 @@ class JobService:
         self._count += 1
         name = f"projects/{NUMBER}/locations/{region}/customJobs/{self._count}"
         job |= {"name": name, "createTime": "2026-01-01T00:00:00Z"}
-        _set_state(job, "JOB_STATE_PENDING", self.error)
+        set_state(job, self.first, self.error)
         self.jobs[name] = job
         return job
 
@@ -184,7 +186,11 @@ class JobService:
         key, value = found.groups()
         here = [job for job in self.jobs.values() if f"/{region}/" in job["name"]]
         there = [job for job in here if job.get("labels", {}).get(key) == value]
-        return {"customJobs": there} if there else {}
+        start, size = int(query.get("pageToken", ["0"])[0]), int(query.get("pageSize", ["100"])[0])
+        page = there[start : start + size]
+        more = {"nextPageToken": str(start + size)} if there[start + size :] else {}
+        # What is empty is left out.
+        return ({"customJobs": page} if page else {}) | more
 
     def _look(self, name: str) -> dict[str, Any]:
         job = self._job(name)
@@ -192,18 +198,18 @@ class JobService:
         if state == "JOB_STATE_CANCELLING" and self.cancelling:
             self.cancelling -= 1
         elif state == "JOB_STATE_CANCELLING":
-            _set_state(job, "JOB_STATE_CANCELLED", self.error)
+            set_state(job, "JOB_STATE_CANCELLED", self.error)
         elif state in ACTIVE:
             step = min(self._looks[name], len(self.coming) - 1)
             self._looks[name] += 1
-            _set_state(job, self.coming[step], self.error)
+            set_state(job, self.coming[step], self.error)
         return job
 
     def _cancel(self, name: str) -> dict[str, Any]:
         job = self._job(name)
         if job["state"] not in ACTIVE:
             raise Refusal(400, "FAILED_PRECONDITION", "The job has ended.")
-        _set_state(job, "JOB_STATE_CANCELLING", self.error)
+        set_state(job, "JOB_STATE_CANCELLING", self.error)
         return {}
 
     def _delete(self, name: str) -> dict[str, Any]:
@@ -219,7 +225,7 @@ class JobService:
         return self.jobs[name]
 
 
-def _set_state(job: dict[str, Any], state: str, error: str) -> None:
+def set_state(job: dict[str, Any], state: str, error: str) -> None:
     job["state"] = state
     if state == "JOB_STATE_RUNNING":
         job.setdefault("startTime", "2026-01-01T00:01:00Z")

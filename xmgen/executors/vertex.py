@@ -22,6 +22,7 @@ from xmgen.plan import Manifest, PlannedImage, Value
 
 SERVICE_ACCOUNT = "<xmgen:service-account:jobs>"
 OWNER = "<xmgen:config:owner>"
+STACK_LABEL = "stack"
 UNIT_LABEL = "unit"
 """The logical name of the resource."""
 
@@ -50,7 +51,7 @@ def custom_job(
         **{key: value for job in unit.jobs for key, value in (job.labels or {}).items()},
         "experiment": names.gcp_label(experiment.title) or experiment.stack,
         "owner": OWNER,
-        "stack": names.gcp_label(experiment.stack),
+        STACK_LABEL: names.gcp_label(experiment.stack),
         UNIT_LABEL: unit_name,
     }
     title = experiment.title[: _DISPLAY_NAME_LENGTH - len(unit_name) - 1].rstrip()

@@ -94,12 +94,12 @@ class CustomJobResource:
         label = submission(request.urn.text, place, body)
         job, stopped = await self._service.submit(place, body, label)
         faults.at("submitted")
-        state = State(id=str(job["name"]), outputs=_outputs(job, place, frozenset(secrets(news))))
+        state = State(id=str(job["name"]), outputs=outputs_of(job, place, frozenset(secrets(news))))
         if stopped:
             return _still_running(state, "Pulumi was stopped") if inputs.get("wait") else state
         if not inputs.get("wait"):
             return state
-        await request.log.info(f"{_word(state.outputs['state'])}: {state.outputs['consoleUrl']}")
+        await request.log.info(f"{word(state.outputs['state'])}: {state.outputs['consoleUrl']}")
         return await self._followed(request, news, state, place)
 
     async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
@@ -112,14 +112,14 @@ class CustomJobResource:
         imported = not state
         if job is not None:
             found = custom_job_meaning.imported(id, job) if imported else inputs
-            return State(id=id, outputs=_outputs(job, _place(found, id), frozenset(secrets(inputs))), inputs=found)
+            return State(id=id, outputs=outputs_of(job, place_of(found, id), frozenset(secrets(inputs))), inputs=found)
         if imported:
             return None
         if state.get("state") in ENDED:
             # The record may go; what it says does not change any more.
             return State(id=id, outputs=state, inputs=inputs)
         await request.log.warning(
-            f"lost: it was {_word(state.get('state'))} when last seen, and Vertex AI no longer knows it. "
+            f"lost: it was {word(state.get('state'))} when last seen, and Vertex AI no longer knows it. "
             "The next `pulumi up` submits it again"
         )
         return None
@@ -129,10 +129,10 @@ class CustomJobResource:
         if request.preview:
             return State(id=id, outputs=state)
         known = State(id=id, outputs=state)
-        place = _place(cast("Properties", plain(news)), id)
+        place = place_of(cast("Properties", plain(news)), id)
         if not news.get("wait"):
             job = await self._service.get(id)
-            return State(id=id, outputs=_outputs(job, place, frozenset(secrets(news)))) if job else known
+            return State(id=id, outputs=outputs_of(job, place, frozenset(secrets(news)))) if job else known
         return await self._followed(request, news, known, place)
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
@@ -177,13 +177,13 @@ class CustomJobResource:
                 if job is None:
                     seen.append(State(id=state.id, outputs={**seen[-1].outputs, "state": LOST}))
                     return
-                outputs = _outputs(job, place, hidden)
+                outputs = outputs_of(job, place, hidden)
                 if outputs["state"] != seen[-1].outputs.get("state"):
-                    await request.log.info(_word(outputs["state"]))
+                    await request.log.info(word(outputs["state"]))
                 seen.append(State(id=state.id, outputs=outputs))
                 if outputs["state"] in ENDED:
                     return
-                await request.log.status(_word(outputs["state"]))
+                await request.log.status(word(outputs["state"]))
                 await asyncio.sleep(self._settings.vertex_poll_seconds)
 
         known = state.outputs.get("state")
@@ -207,7 +207,7 @@ class CustomJobResource:
             pause = min(2 * pause, self._settings.vertex_poll_seconds)
 
 
-def _place(inputs: Properties, name: str) -> Place:
+def place_of(inputs: Properties, name: str) -> Place:
     _, project, _, region, *_ = name.split("/")
     return Place(str(inputs.get("project") or project), str(inputs.get("region") or region))
 
@@ -218,8 +218,8 @@ def _to_be_run_again(state: Properties, *, waited: bool) -> bool:
     return known == LOST or (waited and known in ENDED and known != SUCCEEDED)
 
 
-def _outputs(job: Job, place: Place, hidden: frozenset[str]) -> Properties:
-    """hidden: secrets, which a job may print before it fails."""
+def outputs_of(job: Job, place: Place, hidden: frozenset[str]) -> Properties:
+    """What a stack's state has of a job. hidden: secrets, which a job may print before it fails."""
     error = cast("Properties", job.get("error") or {})
     shells = cast("Properties", job.get("webAccessUris") or {})
     number = str(job["name"]).rpartition("/")[2]
@@ -245,7 +245,7 @@ def _judged(state: State) -> State:
     if outputs["state"] == LOST:
         reason = "lost: it ran when last seen, and Vertex AI no longer knows it"
     else:
-        reason = _word(outputs["state"])
+        reason = word(outputs["state"])
         if outputs["error"]:
             reason = f"{reason}: {outputs['error']}"
     reasons = (f"{reason}\n  {outputs['consoleUrl']}\n  logs: {outputs['logUrl']}",)
@@ -258,6 +258,6 @@ def _still_running(state: State, why: str, hint: str = "") -> State:
     return State(id=state.id, outputs=state.outputs, reasons=("\n  ".join(lines),))
 
 
-def _word(state: Value) -> str:
+def word(state: Value) -> str:
     """`JOB_STATE_RUNNING` -> `running`."""
     return str(state).removeprefix("JOB_STATE_").lower().replace("_", " ")

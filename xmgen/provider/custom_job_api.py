@@ -23,6 +23,9 @@ LABEL = "xmgen_submission"
 """On every job: what it was submitted for. By it a job is found whose creation Pulumi was never told of."""
 
 ATTEMPTS = 8
+PAGE = 100
+"""Jobs of an answer, at the most."""
+
 _FIRST_DELAY, _LONGEST_DELAY = 1.0, 32.0
 _TIMEOUT = (10.0, 60.0)
 """Seconds to connect, and without an answer."""
@@ -73,10 +76,13 @@ def region_of(name: str) -> str:
 
 
 class JobService:
-    """At most `settings.vertex_concurrency` requests at a time. Requests that may go better are tried again."""
+    """At most `settings.vertex_concurrency` requests at a time. Requests that may go better are tried again, so many
+    times in all as `attempts` says.
+    """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, attempts: int = ATTEMPTS) -> None:
         self._settings = settings
+        self._attempts = attempts
         self._slots = asyncio.Semaphore(settings.vertex_concurrency)
         self._http: _Http | None = None
         self._submitted = 0
@@ -101,16 +107,29 @@ class JobService:
             return job
 
         # So many may be submitted in a minute: as long as some are, everyone's turn comes.
-        return await _trying(attempt, lambda: self._submitted)
+        return await self._trying(attempt, lambda: self._submitted)
 
     async def get(self, name: str) -> Job | None:
         """None when there is no such job."""
         return await self._unless_gone("GET", name)
 
+    async def labelled(self, place: Place, key: str, value: str) -> list[Job]:
+        """All jobs of a place that have the label."""
+        found: list[Job] = []
+        token = ""
+        while True:
+            asked = {"filter": f"labels.{key}={value}", "pageSize": PAGE, **({"pageToken": token} if token else {})}
+            path = f"{place.parent}/customJobs?{urllib.parse.urlencode(asked)}"
+            page = await self._trying(lambda path=path: self._once("GET", path))
+            found += cast("list[Job]", page.get("customJobs", []))
+            token = str(page.get("nextPageToken", ""))
+            if not token:
+                return found
+
     async def cancel(self, name: str) -> Refused | None:
         """Asks for it. A refusal that may mean that the job has ended meanwhile, or is gone, is returned."""
         try:
-            await _trying(lambda: self._once("POST", f"{name}:cancel", {}))
+            await self._trying(lambda: self._once("POST", f"{name}:cancel", {}))
         except Refused as error:
             if error.status not in (400, 404):
                 raise
@@ -123,7 +142,7 @@ class JobService:
 
     async def _unless_gone(self, method: str, name: str) -> Job | None:
         try:
-            return await _trying(lambda: self._once(method, name))
+            return await self._trying(lambda: self._once(method, name))
         except Refused as error:
             if error.status == 404:
                 return None
@@ -140,6 +159,24 @@ class JobService:
         async with self._slots:
             http = await self._connected()
             return await asyncio.to_thread(http.send, method, self._url(path), body)
+
+    async def _trying(self, attempt: Callable[[], Awaitable[T]], progress: Callable[[], int] = lambda: 0) -> T:
+        """Tries again what may go better, after a growing and uneven while, so that many do not come back at once.
+
+        progress: changes whenever the like of it succeeds, after which it is tried as often again.
+        """
+        delay, left, seen = _FIRST_DELAY, self._attempts, progress()
+        while True:
+            try:
+                return await attempt()
+            except _Transient as error:
+                left = left - 1 if progress() == seen else self._attempts - 1
+                seen = progress()
+                if not left:
+                    message = f"Vertex AI does not do it, asked {self._attempts} times: {error.why}"
+                    raise OperationError(Problem(message, hint="`pulumi up` goes on from here")) from None
+                await asyncio.sleep(max(error.after, delay * random.uniform(0.5, 1)))  # noqa: S311 — no secret
+                delay = min(delay * 2, _LONGEST_DELAY)
 
     async def _connected(self) -> _Http:
         if self._http is None:
@@ -160,25 +197,6 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
         if isinstance(task.exception(), _Transient):
             raise
         return task.result(), True
-
-
-async def _trying(attempt: Callable[[], Awaitable[T]], progress: Callable[[], int] = lambda: 0) -> T:
-    """Tries again what may go better, after a growing and uneven while, so that many do not come back at once.
-
-    progress: changes whenever the like of it succeeds, after which it is tried as often again.
-    """
-    delay, left, seen = _FIRST_DELAY, ATTEMPTS, progress()
-    while True:
-        try:
-            return await attempt()
-        except _Transient as error:
-            left = left - 1 if progress() == seen else ATTEMPTS - 1
-            seen = progress()
-            if not left:
-                message = f"Vertex AI does not do it, asked {ATTEMPTS} times: {error.why}"
-                raise OperationError(Problem(message, hint="`pulumi up` goes on from here")) from None
-            await asyncio.sleep(max(error.after, delay * random.uniform(0.5, 1)))  # noqa: S311 — no secret
-            delay = min(delay * 2, _LONGEST_DELAY)
 
 
 class _Http:
