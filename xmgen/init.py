@@ -11,8 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from xmgen import names
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.project import PULUMI_FILE, STACKS, read
+from xmgen.project import NAME, PROVIDERS, PULUMI_FILE, STACKS, read
 
 PLUGIN = "stacks/.plugin/pulumi-resource-xmgen"
 
@@ -36,7 +37,7 @@ class Initialised:
     kept: tuple[str, ...]
 
 
-def files(*, virtualenv: bool) -> tuple[InitFile, ...]:
+def files(*, virtualenv: bool, name: str = NAME) -> tuple[InitFile, ...]:
     """The files of a new project. virtualenv: whether it has a `.venv`, which Pulumi then uses."""
     from xmgen.templating import render, templates_folder
 
@@ -46,7 +47,7 @@ def files(*, virtualenv: bool) -> tuple[InitFile, ...]:
         return (folder / name).read_text(encoding="utf-8")
 
     return (
-        InitFile(PULUMI_FILE, render("init/Pulumi.yaml.j2", virtualenv=virtualenv)),
+        InitFile(PULUMI_FILE, render("init/Pulumi.yaml.j2", virtualenv=virtualenv, name=name)),
         InitFile("stacks/__main__.py", text("stacks.py")),
         InitFile(PLUGIN, text("pulumi-resource-xmgen"), executable=True),
         InitFile(".gitignore", text("gitignore")),
@@ -55,15 +56,26 @@ def files(*, virtualenv: bool) -> tuple[InitFile, ...]:
     )
 
 
-def init(root: Path) -> Initialised:
-    """Write a project into `root`, which is created when it does not exist.
+def project_name(root: Path) -> str:
+    """What the project in a folder is to be called: projects with one backend know their stacks by it.
+
+    The folder's name, as far as it can be one.
+    """
+    name = names.slug(Path(os.path.realpath(root)).name) or NAME
+    return f"{name}-{NAME}" if name in {*PROVIDERS, "pulumi"} else name
+
+
+def init(root: Path, name: str = NAME) -> Initialised:
+    """Write a project into `root`, which is created when it does not exist. One that is there keeps its name.
 
     Raises InputError, having written nothing, when the folder is another kind of Pulumi project or cannot become one,
     and when it is where a project has its stacks.
     """
     root = Path(os.path.realpath(root))
     _refuse_stacks(root)
-    wanted = files(virtualenv=(root / ".venv").is_dir())
+    if (root / PULUMI_FILE).exists():
+        name = read(root).name
+    wanted = files(virtualenv=(root / ".venv").is_dir(), name=name)
     problems = [
         Problem("is not a folder", where=str(folder))
         for folder in sorted({root, *((root / file.path).parent for file in wanted)})
@@ -71,8 +83,6 @@ def init(root: Path) -> Initialised:
     ]
     if problems:
         raise InputError(*problems)
-    if (root / PULUMI_FILE).exists():
-        read(root)
     present = {file.path: _present(root / file.path) for file in wanted}
     for file in wanted:
         if present[file.path] is None:

@@ -15,6 +15,8 @@ from xmgen.errors import InputError, Problem
 PULUMI_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 TOOLS = ".tools"
+NAME = "experiments"
+"""Of a project that has none of its own."""
 PRIVATE = ".xmgen"
 PROVIDERS = frozenset({"docker-build", "gcp", "kubernetes", "xmgen"})
 """Pulumi gives the settings of a project of such a name to the provider, secrets included."""
@@ -29,7 +31,7 @@ class Project:
     """
 
     root: Path
-    name: str = "experiments"
+    name: str = NAME
     backend: str | None = None
 
     @property
@@ -131,7 +133,7 @@ def read(root: Path) -> Project:
             Problem(
                 f"the project is called {name!r}, like a provider of Pulumi's, which would get its settings",
                 where=str(file),
-                hint="`name: experiments`",
+                hint=f"`name: {NAME}`",
             )
         )
     return Project(root=root, name=name, backend=_backend(content))  # pyright: ignore

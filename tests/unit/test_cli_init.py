@@ -39,8 +39,38 @@ def test_a_folder_becomes_a_project(tmp_path: Path) -> None:
     done = run("init", str(folder), "--json")
     assert json.loads(done.stdout) == {"folder": str(folder), "written": FILES, "unchanged": [], "kept": []}
     assert sorted(contents(folder)) == sorted(FILES)
-    assert project.find(folder / "first") == project.Project(root=folder, name="experiments")
+    assert project.find(folder / "first") == project.Project(root=folder, name="folder")
     assert os.access(folder / init.PLUGIN, os.X_OK)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("llm", "llm"),
+        ("My experiments (2026)", "my-experiments-2026"),
+        # Nothing of it can be part of a name.
+        ("實驗", "experiments"),
+        # Pulumi would give the project's settings to the provider.
+        *(
+            (provider, f"{provider}-experiments")
+            for provider in ("gcp", "kubernetes", "docker-build", "xmgen", "pulumi")
+        ),
+        ("GCP", "gcp-experiments"),
+        # As text, which a number would not be.
+        ("2026", "2026"),
+    ],
+)
+def test_a_project_is_called_as_its_folder(tmp_path: Path, folder: str, name: str) -> None:
+    """By that name a backend tells the stacks of one project from those of another."""
+    assert run("init", str(tmp_path / folder)).exit_code == 0
+    assert project.find(tmp_path / folder).name == name
+
+
+def test_a_project_keeps_its_name(tmp_path: Path) -> None:
+    run("init", str(tmp_path / "before"))
+    (tmp_path / "before").rename(tmp_path / "after")
+    assert json.loads(run("init", str(tmp_path / "after"), "--json").stdout)["unchanged"] == FILES
+    assert project.find(tmp_path / "after").name == "before"
 
 
 def test_a_second_time_changes_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from xmgen.commands import output
 
 
 def init(folder: Path, *, json: bool) -> None:
-    done = initialise.init(folder)
+    done = initialise.init(folder, initialise.project_name(folder))
     if json:
         output.print_json(
             {
