@@ -60,8 +60,8 @@ class World:
     def of(cls, rehearsal: Rehearsal, plan: Plan) -> World:
         stack, namespaces = plan.experiment.stack, rehearsal.namespaces(plan)
         items = {id: item for id, item in leftovers.resources(rehearsal.cloud.store).items() if _of(item.owner, stack)}
-        state = [each for each in rehearsal.state(plan) if not str(each["type"]).startswith("pulumi:")]
-        in_cloud = {str(each["id"]) for each in state if str(each["type"]).startswith("gcp:")}
+        state = [each for each in rehearsal.state(plan) if not each.is_pulumis_own]
+        in_cloud = {each.id for each in state if each.type.startswith("gcp:")}
         # Pulumi knows what is there under the ids under which it is there.
         assert in_cloud ^ items.keys() == set()
         objects = [
@@ -72,7 +72,7 @@ class World:
         return cls(
             Counter(item.owner for item in items.values()),
             Counter(objects),
-            Counter(str(each["urn"]) for each in state),
+            Counter(each.urn for each in state),
         )
 
 
@@ -101,7 +101,7 @@ def enable(rehearsal: Rehearsal, world: World) -> None:
 
 def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
     """After a `destroy`: namespaces take a moment to go."""
-    state = [each for each in rehearsal.state(plan) if not each.get("retainOnDelete")]
+    state = [each for each in rehearsal.state(plan) if not each.retain_on_delete]
     assert state == []
     # What jobs wrote outlives the stack.
     assert {item.type for item in in_cloud(rehearsal, plan)} <= {BUCKET}

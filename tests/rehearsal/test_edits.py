@@ -70,10 +70,10 @@ class Stack:
         assert report.failures == []
         before = self._there
         self._there = now = {
-            (each["type"], each["urn"].rpartition("::")[2]): {name: each.get(name) for name in ("id", "inputs")}
+            (each.type, each.name): {"id": each.id, "inputs": each.inputs}
             for each in self._rehearsal.state(plan)
             # Providers that the engine makes by itself it counts nowhere.
-            if not each["urn"].rpartition("::")[2].startswith("default")
+            if not each.name.startswith("default")
         }
         both = before.keys() & now.keys()
         replaced = {key for key in both if before[key]["id"] != now[key]["id"]}

@@ -13,7 +13,7 @@ from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.test_misfits import T4
 from tests.rehearsal.test_pods import SECONDS, compiled, ends, names
 from xmgen.commands.reach import CLUSTER, FORGET
-from xmgen.engine import trials
+from xmgen.engine.state import resources
 from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.home import AUTH_PLUGIN
@@ -47,9 +47,9 @@ def move(rehearsal: Rehearsal) -> str:
 
 def delete_by_hand(rehearsal: Rehearsal) -> None:
     """The cluster with its pools, and what was on it."""
-    [cluster] = [each for each in trials.resources(state(rehearsal)) if each["type"] == CLUSTER]
+    [cluster] = [each for each in resources(state(rehearsal)) if each.type == CLUSTER]
     for item in list(rehearsal.cloud.store):
-        if item.id == cluster["id"] or item.id.startswith(f"{cluster['id']}/"):
+        if item.id == cluster.id or item.id.startswith(f"{cluster.id}/"):
             rehearsal.cloud.store.remove(item.id)
     move(rehearsal)
     namespace = f"/api/v1/namespaces/{STACK}"
@@ -105,7 +105,7 @@ def test_a_cluster_that_is_not_there_as_the_stack_knows_it(in_scratch: Rehearsal
     assert (bucket["type"], bucket["name"]) == ("gcp:storage/bucket:Bucket", f"{STACK}-output")
     assert in_scratch.cloud.store.get(bucket["id"]) is not None
     assert "The cluster is gone, and with it what was on it." in done.stderr
-    assert trials.resources(state(in_scratch)) == []
+    assert resources(state(in_scratch)) == []
 
 
 def test_a_stack_that_the_backend_does_not_have(in_scratch: Rehearsal, scratch: Project) -> None:

@@ -11,6 +11,7 @@ import pytest
 from xmgen.engine import interrupted
 from xmgen.engine.events import Progress
 from xmgen.engine.interrupted import MARK
+from xmgen.engine.state import StateResource
 
 PROVIDER_URN = "urn:pulumi:dev::experiments::pulumi:providers:gcp::default"
 PROVIDER = {
@@ -30,6 +31,8 @@ def resource(type: str, name: str, **fields: Any) -> dict[str, Any]:
 
 NETWORK = resource("gcp:compute/network:Network", "net", inputs={"name": "net-1234567"})
 NETWORK_ID = "projects/acme/global/networks/net-1234567"
+SOUGHT = {**NETWORK, "id": NETWORK_ID}
+MARKED = {**SOUGHT, "initErrors": [MARK]}
 IMAGE = resource("docker-build:index:Image", "image", inputs={})
 RUN = resource("xmgen:local:Run", "train", inputs={})
 TENSORBOARD = resource("gcp:vertex/aiTensorboard:AiTensorboard", "runs", inputs={"region": "r1"})
@@ -51,7 +54,7 @@ def test_creates_are_told_apart() -> None:
         state(NETWORK, creating=[NETWORK, IMAGE, RUN, TENSORBOARD], updating=[NETWORK], deleting=[NETWORK])
     )
     assert left == interrupted.Sorted(
-        sought=[{**NETWORK, "id": NETWORK_ID}], untraceable=[TENSORBOARD], again=2, taken_up=2
+        sought=[StateResource.of(SOUGHT)], untraceable=[StateResource.of(TENSORBOARD)], again=2, taken_up=2
     )
 
 
@@ -75,8 +78,7 @@ def test_jobs_that_a_killed_deletion_has_cancelled(
 
 
 def test_a_search_that_was_interrupted_goes_on() -> None:
-    marked = {**NETWORK, "id": NETWORK_ID, "initErrors": [MARK]}
-    assert interrupted.pending(state(marked)).sought == [marked]
+    assert interrupted.pending(state(MARKED)).sought == [StateResource.of(MARKED)]
 
 
 def test_a_mark_keeps_when_the_operation_began() -> None:
@@ -87,8 +89,8 @@ def test_a_mark_keeps_when_the_operation_began() -> None:
     later = interrupted.marked(export, [again], datetime(2026, 5, 2, tzinfo=UTC))
     assert resources(later) == resources(export)
     # An earlier one did not know.
-    assert interrupted.begun({**NETWORK, "initErrors": [MARK]}, BEGUN) is None
-    assert interrupted.begun(NETWORK, BEGUN) == BEGUN
+    assert interrupted.begun(StateResource.of(MARKED), BEGUN) is None
+    assert interrupted.begun(StateResource.of(NETWORK), BEGUN) == BEGUN
 
 
 SAVED = "2026-05-01T12:05:00.123456789+00:00"
@@ -115,8 +117,6 @@ def test_the_state_says_which_lock_was_that_of_the_operation(
 
 
 REPLACED = {**NETWORK, "id": "older", "outputs": {"name": "older"}}
-SOUGHT = {**NETWORK, "id": NETWORK_ID}
-MARKED = {**SOUGHT, "initErrors": [MARK]}
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ MARKED = {**SOUGHT, "initErrors": [MARK]}
 def test_what_is_sought_stands_in_the_state_with_a_mark(
     before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
-    export = interrupted.marked(state(*before, creating=[NETWORK]), [SOUGHT])
+    export = interrupted.marked(state(*before, creating=[NETWORK]), [StateResource.of(SOUGHT)])
     assert resources(export) == after
-    assert interrupted.pending(export).sought == [MARKED]
+    assert interrupted.pending(export).sought == [StateResource.of(MARKED)]
     assert interrupted.still_marked(export) == {NETWORK["urn"]}
     there = {**SOUGHT, "outputs": {"name": "net-1234567"}}
-    assert interrupted.found(state(there), [SOUGHT]) == {NETWORK["urn"]: there}
-    assert interrupted.found(export, [SOUGHT]) == {}
+    assert interrupted.found(state(there), [StateResource.of(SOUGHT)]) == {NETWORK["urn"]: StateResource.of(there)}
+    assert interrupted.found(export, [StateResource.of(SOUGHT)]) == {}
     assert MARKED not in resources(interrupted.without(export, [NETWORK["urn"]]))
 
 
@@ -165,7 +165,7 @@ def test_only_creates_without_an_answer_are_looked_for(text: str, sought: bool) 
     progress = Progress(units={}, failed_creates={NETWORK["urn"]: new}, errors={NETWORK["urn"]: [text]})
     found = interrupted.failed(state(RUN), progress).sought
     # It is deleted before everything that was there when it was made.
-    expected = {**NETWORK, "id": NETWORK_ID, "dependencies": [PROVIDER_URN, RUN["urn"]]}
+    expected = StateResource.of({**SOUGHT, "dependencies": [PROVIDER_URN, RUN["urn"]]})
     assert found == ([expected] if sought else [])
     # It is in the state already, as failed.
     assert interrupted.failed(state(NETWORK), progress).sought == []
@@ -188,7 +188,7 @@ def test_only_creates_without_an_answer_are_looked_for(text: str, sought: bool) 
 def test_what_was_there_before_is_somebody_elses(
     outputs: dict[str, Any] | None, begun: datetime | None, expected: bool
 ) -> None:
-    assert interrupted.older({**NETWORK, "outputs": outputs}, begun) is expected
+    assert interrupted.older(StateResource.of({**NETWORK, "outputs": outputs}), begun) is expected
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from xmgen.engine import trials
+from xmgen.engine.state import StateResource
 from xmgen.engine.trials import SECRET, Trial
 
 
-def export(*resources: dict[str, object], pending: list[dict[str, object]] | None = None) -> str:
-    return json.dumps({"version": 3, "deployment": {"resources": resources, "pending_operations": pending}})
+def export(*resources: dict[str, object]) -> str:
+    return json.dumps({"version": 3, "deployment": {"resources": resources}})
 
 
 def run(name: str, **fields: object) -> dict[str, object]:
@@ -20,13 +21,12 @@ def run(name: str, **fields: object) -> dict[str, object]:
 
 def test_runs_are_known_by_name_and_what_was_replaced_is_none() -> None:
     stack = {"urn": "urn:pulumi:dev::experiments::pulumi:pulumi:Stack::experiments-dev", "type": "pulumi:pulumi:Stack"}
-    assert trials.runs(export(stack, run("a"), run("b", delete=True))) == {"a": run("a")}
+    assert trials.runs(export(stack, run("a"), run("b", delete=True))) == {"a": StateResource.of(run("a"))}
 
 
 @pytest.mark.parametrize("text", ['{"version": 3, "deployment": {"manifest": {}}}', '{"version": 3}', "null"])
 def test_a_stack_that_was_never_up_has_none(text: str) -> None:
     assert trials.runs(text) == {}
-    assert trials.pending_operations(text) == []
 
 
 OUTPUTS = {
@@ -72,7 +72,7 @@ OUTPUTS = {
     ],
 )
 def test_a_trial_is_what_its_resource_says(state: dict[str, object] | None, expected: Trial) -> None:
-    assert trials.trial("a", {"rate": "1"}, state) == expected
+    assert trials.trial("a", {"rate": "1"}, None if state is None else StateResource.of(state)) == expected
 
 
 def test_secrets_are_never_shown() -> None:

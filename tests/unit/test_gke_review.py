@@ -11,6 +11,7 @@ import pytest
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
 from xmgen import planner
 from xmgen.engine import events, trials
+from xmgen.engine.state import StateResource
 from xmgen.engine.trials import combined, job_status
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
 from xmgen.resource_types import CLUSTER, IMAGE, JOB, NODE_POOL
@@ -120,7 +121,7 @@ def state(*conditions: tuple[str, str], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_how_a_job_stands(found: dict[str, Any] | None, expected: str) -> None:
-    assert job_status(found) == expected
+    assert job_status(None if found is None else StateResource.of(found)) == expected
 
 
 @pytest.mark.parametrize(

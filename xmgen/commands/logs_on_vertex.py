@@ -14,6 +14,7 @@ from xmgen.engine import session, trials
 from xmgen.engine.cloud_logging import CloudLogging
 from xmgen.engine.pod_logs import Window
 from xmgen.engine.session import Session
+from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -68,10 +69,10 @@ def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, 
         output.say(str(problem), error=True)
 
 
-def _job(unit: str, state: dict[str, Any]) -> _Job:
-    outputs: dict[str, Any] = trials.visible(state.get("outputs") or {})
-    inputs: dict[str, Any] = trials.visible(state.get("inputs") or {})
-    _, project, _, region, _, number = str(state["id"]).split("/")
+def _job(unit: str, state: StateResource) -> _Job:
+    outputs: dict[str, Any] = trials.visible(state.outputs)
+    inputs: dict[str, Any] = trials.visible(state.inputs)
+    _, project, _, region, _, number = state.id.split("/")
     spec: dict[str, Any] = inputs.get("jobSpec") or {}
     pools: list[dict[str, Any]] = spec.get("workerPoolSpecs") or []
     return _Job(

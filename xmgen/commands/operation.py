@@ -16,6 +16,7 @@ from xmgen.engine import events, stalls, trials
 from xmgen.engine import pulumi as cli
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
+from xmgen.engine.state import resources
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
 
@@ -115,10 +116,9 @@ def _from_state(progress: Progress, export: str) -> dict[str, Trial]:
     units, runs = progress.units, trials.runs(export)
     known = {name: trials.trial(name, units[name].arguments, runs[name]) for name in units if name in runs}
     statuses: dict[str, list[trials.Status]] = {}
-    for resource in trials.resources(export):
-        name = str(resource["urn"]).rsplit("::", 1)[-1]
-        if resource["type"] in trials.JOB_TYPES and name in progress.jobs and not resource.get("delete"):
-            statuses.setdefault(progress.jobs[name], []).append(trials.job_status(resource))
+    for resource in resources(export):
+        if resource.type in trials.JOB_TYPES and resource.name in progress.jobs and not resource.delete:
+            statuses.setdefault(progress.jobs[resource.name], []).append(trials.job_status(resource))
     for name, found in statuses.items():
         # A unit some of whose jobs are not there is one that waits.
         if len(found) == list(progress.jobs.values()).count(name):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from xmgen.engine import kubernetes, trials
+from xmgen.engine import kubernetes
 from xmgen.engine.kubernetes import Unreachable
 from xmgen.engine.session import Session
+from xmgen.engine.state import resources
 from xmgen.errors import OperationError, Problem
 
 FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"
@@ -24,7 +25,7 @@ CLUSTER = "gcp:container/cluster:Cluster"
 
 def is_gone(work: Session, export: str) -> bool:
     """Whether the cluster that the stack itself made is there no more. Raises OperationError when nobody can tell."""
-    own = [str(each["urn"]) for each in trials.resources(export) if each.get("type") == CLUSTER]
+    own = [each.urn for each in resources(export) if each.type == CLUSTER]
     return bool(own) and all(work.is_gone(urn) for urn in own)
 
 
@@ -40,7 +41,7 @@ def checked(work: Session, export: str, command: str) -> tuple[Session, list[str
 
     Raises OperationError where the cluster does not let in whoever runs it, or is out of reach.
     """
-    on_it = any(str(each.get("type")).startswith("kubernetes:") for each in trials.resources(export))
+    on_it = any(each.type.startswith("kubernetes:") for each in resources(export))
     if not on_it or os.environ.get(FORGET):
         return work, []
     cluster = kubernetes.connect(work, export)

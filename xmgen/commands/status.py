@@ -62,6 +62,6 @@ def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | N
         # is of an earlier attempt.
         return Trial(name=unit.name, arguments=unit.arguments, status="stopped" if active is False else "running")
     if unit.status == "waiting" and entry.outputs is not None:
-        known = trials.trial(unit.name, unit.arguments, {"outputs": entry.outputs})
+        known = trials.ended(unit.name, unit.arguments, entry.outputs)
         return replace(known, status="finished" if entry.state == "succeeded" else "failed")
     return unit

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from xmgen import resource_types
 from xmgen.engine import wording
 from xmgen.engine.pulumi import Event
+from xmgen.engine.state import StateResource
 from xmgen.engine.trials import JOB_TYPES, Status, Trial, combined, job_status, trial
 from xmgen.urns import Urn
 
@@ -154,17 +155,17 @@ class Progress:
     def _step(self, kind: str, event: Event) -> Change | None:
         metadata = event["metadata"]
         operation, name = str(metadata["op"]), _name(metadata["urn"])
-        before: dict[str, Any] = metadata.get("old") or {}
+        before = StateResource.of(metadata.get("old") or {})
         if event.get("planning"):
             if kind == "resourcePreEvent":
                 changed = tuple(sorted(metadata.get("keys") or metadata.get("diffs") or ()))
-                failed = "failed before" if operation == "update" and before.get("initErrors") else ""
+                failed = "failed before" if operation == "update" and before.errors else ""
                 reason = self.reasons.get(str(metadata["urn"]), failed)
                 self.steps.append(Step(operation, str(metadata["type"]), name, changed, reason))
             return None
-        if operation == "delete" and before.get("retainOnDelete"):
+        if operation == "delete" and before.retain_on_delete:
             if kind == "resOutputsEvent":
-                self.kept.append(Kept(str(metadata["type"]), name, str(before.get("id") or "")))
+                self.kept.append(Kept(str(metadata["type"]), name, before.id))
             return None
         if kind == "resOutputsEvent" and operation == "delete" and not str(metadata["type"]).startswith("pulumi:"):
             self.deleted += 1
@@ -180,7 +181,7 @@ class Progress:
             case _, None:
                 return None
             case "resOutputsEvent", unit if operation in RUNNING_OPERATIONS | {"same"}:
-                done = self._set(trial(name, unit.arguments, metadata.get("new")))
+                done = self._set(trial(name, unit.arguments, _after(metadata)))
                 # What was finished before is no news.
                 return None if operation == "same" else done
             case "resOpFailedEvent", unit:
@@ -199,15 +200,14 @@ class Progress:
             return self._set(self._failed(unit, metadata))
         if kind != "resOutputsEvent" or operation not in RUNNING_OPERATIONS | {"same"}:
             return None
-        self.job_statuses[name] = job_status(metadata.get("new") or {})
+        self.job_statuses[name] = job_status(_after(metadata))
         own = [job for job, of in self.jobs.items() if of == unit.name]
         status = combined(self.job_statuses.get(job, "waiting") for job in own)
         done = self._set(replace(unit, status=status))
         return None if operation == "same" else done
 
     def _failed(self, unit: Trial, metadata: Event) -> Trial:
-        state: dict[str, Any] = metadata.get("new") or {}
-        known = trial(unit.name, unit.arguments, state)
+        known = trial(unit.name, unit.arguments, _after(metadata))
         said = tuple(message.text for message in self.messages if message.unit == unit.name)
         return replace(known, status="failed", reasons=known.reasons or said)
 
@@ -252,6 +252,11 @@ def _resource(kind: str, operation: str, type_: str, name: str) -> Resource | No
     if operation not in OPERATIONS or type_.startswith("pulumi:"):
         return None
     return Resource(OPERATIONS[operation], type_, name, EVENTS[kind])
+
+
+def _after(metadata: Event) -> StateResource:
+    """A resource as an operation left it."""
+    return StateResource.of(metadata.get("new") or {})
 
 
 def _name(urn: str) -> str:

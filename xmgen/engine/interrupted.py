@@ -10,19 +10,17 @@ The mark stays until that is known, so that a kill in the midst of it changes no
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from xmgen import resource_types
-from xmgen.engine import trials
 from xmgen.engine.events import Progress
 from xmgen.engine.import_ids import import_id
-from xmgen.engine.trials import Resource
+from xmgen.engine.state import Document, StateResource, pending_operations, resources, saved_at
 
 MARK = "nobody knows yet whether this was created: `xmgen up` or `xmgen destroy` looks"
 """The only reason of a resource that is being looked for. Plain Pulumi shows it, too."""
@@ -56,17 +54,17 @@ class Sorted:
     that are simply done again. taken_up: operations on resources that the state has, which `up` repeats.
     """
 
-    sought: list[Resource] = field(default_factory=list[Resource])
-    untraceable: list[Resource] = field(default_factory=list[Resource])
+    sought: list[StateResource] = field(default_factory=list[StateResource])
+    untraceable: list[StateResource] = field(default_factory=list[StateResource])
     again: int = 0
     taken_up: int = 0
 
 
 def pending(export: str) -> Sorted:
     """What an operation that was killed left open, and what an earlier search has not found out about."""
-    result = Sorted(sought=[each for each in trials.resources(export) if _marked(each)])
-    operations = trials.pending_operations(export)
-    creates = [each["resource"] for each in operations if each.get("type") == "creating"]
+    result = Sorted(sought=[each for each in resources(export) if _marked(each)])
+    operations = pending_operations(export)
+    creates = [each.resource for each in operations if each.type == "creating"]
     result.taken_up = len(operations) - len(creates)
     _sort(export, creates, result)
     return result
@@ -74,12 +72,12 @@ def pending(export: str) -> Sorted:
 
 def failed(export: str, progress: Progress) -> Sorted:
     """Creates of an operation that has ended by itself whose answers say nothing about what became of them."""
-    state = trials.resources(export)
-    known = {str(each["urn"]) for each in state if not each.get("pendingReplacement")}
+    state = resources(export)
+    known = {each.urn for each in state if not each.pending_replacement}
     # The order in which everything must go again is not known of these. Nothing depends on them yet.
-    before = [str(each["urn"]) for each in state]
+    before = [each.urn for each in state]
     creates = [
-        {**new, "custom": True, "dependencies": before}
+        StateResource.of({**new, "custom": True, "dependencies": before})
         for urn, new in progress.failed_creates.items()
         if urn not in known and any(_UNKNOWN_OUTCOME.search(text) for text in progress.errors.get(urn, ()))
     ]
@@ -92,9 +90,9 @@ def cancelled(export: str) -> list[str]:
     """Jobs on Vertex AI whose deletion was begun, which cancels them: the state has them as they were before, so that
     an `up` would leave alone what does not run any more.
     """
-    there = {str(each["urn"]) for each in trials.resources(export) if not each.get("delete")}
-    gone = (each["resource"] for each in trials.pending_operations(export) if each.get("type") == "deleting")
-    return [str(each["urn"]) for each in gone if each["type"] == resource_types.CUSTOM_JOB and each["urn"] in there]
+    there = {each.urn for each in resources(export) if not each.delete}
+    gone = (each.resource for each in pending_operations(export) if each.type == "deleting")
+    return [each.urn for each in gone if each.type == resource_types.CUSTOM_JOB and each.urn in there]
 
 
 def begin(export: str, locked: Iterable[datetime]) -> datetime | None:
@@ -103,25 +101,21 @@ def begin(export: str, locked: Iterable[datetime]) -> datetime | None:
     locked: when killed processes took the locks they left. The one that noted what is pending has saved the state
     since; one that was killed before it did, such as an earlier search, tells nothing.
     """
-    deployment: dict[str, Any] = json.loads(export).get("deployment") or {}
-    manifest: dict[str, Any] = deployment.get("manifest") or {}
-    saved: object = manifest.get("time")
-    if not isinstance(saved, str):
-        return None
-    return min((each for each in locked if each <= datetime.fromisoformat(saved)), default=None)
+    saved = saved_at(export)
+    return None if saved is None else min((each for each in locked if each <= saved), default=None)
 
 
-def begun(sought: Resource, operation: datetime | None) -> datetime | None:
+def begun(sought: StateResource, operation: datetime | None) -> datetime | None:
     """When the creation of what is sought can have begun at the earliest: the mark of an earlier search knows it, else
     it was this operation's.
     """
     if not _marked(sought):
         return operation
-    time = str(sought["initErrors"][0]).removeprefix(MARK).removeprefix(_BEGUN)
+    time = sought.errors[0].removeprefix(MARK).removeprefix(_BEGUN)
     return datetime.fromisoformat(time) if time else None
 
 
-def marked(export: str, sought: Iterable[Resource], operation: datetime | None = None) -> str:
+def marked(export: str, sought: Iterable[StateResource], operation: datetime | None = None) -> str:
     """The state with what is sought in it, under the ids by which it is found, and without pending operations.
 
     operation: when that began in which it would have been created.
@@ -129,12 +123,12 @@ def marked(export: str, sought: Iterable[Resource], operation: datetime | None =
     content = json.loads(export)
     deployment = content["deployment"]
     deployment.pop("pending_operations", None)
-    resources: list[Resource] = deployment.get("resources") or []
+    documents: list[Document] = deployment.get("resources") or []
     for each in sought:
         since = begun(each, operation)
         mark = MARK if since is None else f"{MARK}{_BEGUN}{since.isoformat()}"
-        resources = _with(resources, {**each, "initErrors": [mark]})
-    deployment["resources"] = resources
+        documents = _with(documents, StateResource.of({**each.document, "initErrors": [mark]}))
+    deployment["resources"] = documents
     return json.dumps(content)
 
 
@@ -143,23 +137,19 @@ def without(export: str, urns: Iterable[str]) -> str:
     content = json.loads(export)
     gone = set(urns)
     deployment = content["deployment"]
-    deployment["resources"] = [
-        each for each in deployment["resources"] if each["urn"] not in gone or each.get("delete")
-    ]
+    deployment["resources"] = [each.document for each in resources(export) if each.urn not in gone or each.delete]
     return json.dumps(content)
 
 
 def still_marked(export: str) -> set[str]:
-    return {str(each["urn"]) for each in trials.resources(export) if _marked(each)}
+    return {each.urn for each in resources(export) if _marked(each)}
 
 
-def found(export: str, sought: Iterable[Resource]) -> dict[str, Resource]:
+def found(export: str, sought: Iterable[StateResource]) -> dict[str, StateResource]:
     """Those that are there, as they were read."""
-    wanted = {str(each["urn"]) for each in sought}
+    wanted = {each.urn for each in sought}
     return {
-        str(each["urn"]): each
-        for each in trials.resources(export)
-        if each["urn"] in wanted and not _marked(each) and not each.get("delete")
+        each.urn: each for each in resources(export) if each.urn in wanted and not _marked(each) and not each.delete
     }
 
 
@@ -168,11 +158,11 @@ def is_absent(texts: Iterable[str]) -> bool:
     return any(_NOT_THERE.search(text) for text in texts)
 
 
-def older(resource: Resource, begun: datetime | None) -> bool:
+def older(resource: StateResource, begun: datetime | None) -> bool:
     """Whether it was there before the operation began that would have created it: then it is somebody else's."""
-    outputs = cast(dict[str, Any], resource.get("outputs") or {})
-    metadata = outputs.get("metadata")
-    places: list[dict[str, Any]] = [outputs, *([cast(dict[str, Any], metadata)] if isinstance(metadata, dict) else [])]
+    places, metadata = [resource.outputs], resource.outputs.get("metadata")
+    if isinstance(metadata, dict):
+        places.append(cast(dict[str, Any], metadata))
     texts = [place[key] for place in places for key in _CREATED if isinstance(place.get(key), str)]
     if begun is None or not texts:
         return False
@@ -180,44 +170,40 @@ def older(resource: Resource, begun: datetime | None) -> bool:
     return created.tzinfo is not None and created < begun - _CLOCKS_APART
 
 
-def title(resource: Resource) -> str:
+def title(resource: StateResource) -> str:
     """How a user knows it."""
-    return f"{resource['type']} {str(resource['urn']).rsplit('::', 1)[-1]}"
+    return f"{resource.type} {resource.name}"
 
 
-def _sort(export: str, creates: Iterable[Resource], result: Sorted) -> None:
-    providers = {f"{each['urn']}::{each.get('id')}": each for each in trials.resources(export)}
+def _sort(export: str, creates: Iterable[StateResource], result: Sorted) -> None:
+    providers = {f"{each.urn}::{each.id}": each.inputs for each in resources(export)}
     for each in creates:
-        if _AGAIN.match(str(each["type"])) or not each.get("custom"):
+        if _AGAIN.match(each.type) or not each.custom:
             result.again += 1
             continue
-        provider = cast(Mapping[str, Any], (providers.get(str(each.get("provider"))) or {}).get("inputs") or {})
-        id = import_id(str(each["type"]), cast(dict[str, Any], each.get("inputs") or {}), provider)
+        id = import_id(each.type, each.inputs, providers.get(each.provider, {}))
         if id is None:
             result.untraceable.append(each)
         else:
-            result.sought.append({**{key: each[key] for key in each if key != "outputs"}, "id": id})
+            wanted = {key: value for key, value in each.document.items() if key != "outputs"}
+            result.sought.append(StateResource.of({**wanted, "id": id}))
 
 
-def _with(resources: list[Resource], sought: Resource) -> list[Resource]:
-    result: list[Resource] = []
+def _with(documents: list[Document], sought: StateResource) -> list[Document]:
+    result: list[Document] = []
     placed = False
-    for each in copy.deepcopy(resources):
-        if each["urn"] == sought["urn"] and not each.get("delete"):
-            result.append(sought)
-            placed = True
-            if each.get("pendingReplacement") or _marked(each):
-                # Deleted already, for the one that is sought; or this very search, which was interrupted.
-                continue
+    for each in map(StateResource.of, documents):
+        if each.urn != sought.urn or each.delete:
+            result.append(each.document)
+            continue
+        result.append(sought.document)
+        placed = True
+        # Else it was deleted already, for the one that is sought; or it is this very search, which was interrupted.
+        if not each.pending_replacement and not _marked(each):
             # It is still there, and goes when its replacement is in place.
-            each["delete"] = True
-        result.append(each)
-    return result if placed else [*result, sought]
+            result.append({**each.document, "delete": True})
+    return result if placed else [*result, sought.document]
 
 
-def _marked(resource: Resource) -> bool:
-    match resource.get("initErrors"):
-        case [str(reason)]:
-            return reason.startswith(MARK)
-        case _:
-            return False
+def _marked(resource: StateResource) -> bool:
+    return len(resource.errors) == 1 and resource.errors[0].startswith(MARK)

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, cast
+from typing import cast
 
 from xmgen import names
 from xmgen.engine import pods, trials
 from xmgen.engine.kubernetes import Connection, Refused
 from xmgen.engine.pods import Object
+from xmgen.engine.state import StateResource
 from xmgen.engine.trials import Status, Trial
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_name
@@ -105,7 +106,7 @@ def _annotation(item: Object, key: str) -> str:
     return cast(dict[str, str], item["metadata"].get("annotations") or {}).get(key, "")
 
 
-def absent(state: Mapping[str, Any] | None, stack: str) -> Known:
+def absent(state: StateResource | None, stack: str) -> Known:
     """A Job that is not there. state: what Pulumi has of it."""
     status = trials.job_status(state)
     if status != "running":
@@ -139,13 +140,13 @@ def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, str]
         for manifest in unit.manifests:
             known = state.get(resource_name(manifest))
             # Another one than the program's is replaced anyway.
-            if known is None or known.get("id") != f"{namespace}/{job_name(manifest)}":
+            if known is None or known.id != f"{namespace}/{job_name(manifest)}":
                 continue
             job = there.get(job_name(manifest))
             if job is not None and pods.job_end(job) == "failed":
-                again[str(known["urn"])] = job_name(manifest)
+                again[known.urn] = job_name(manifest)
             elif job is None and trials.job_status(known) != "finished":
-                again[str(known["urn"])] = ""
+                again[known.urn] = ""
     return again
 
 

@@ -22,8 +22,8 @@ from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from xmgen import resource_types
-from xmgen.engine import trials
 from xmgen.engine.session import Session
+from xmgen.engine.state import resources
 from xmgen.errors import OperationError, Problem
 
 PROVIDER = "pulumi:providers:kubernetes"
@@ -162,14 +162,11 @@ def connect(work: Session, export: str) -> Connection | None:
 def _kubeconfig(export: str) -> object:
     """Of the provider that the Jobs were made by; an object for one that is secret."""
     of_jobs = {
-        str(resource.get("provider", "")).rpartition("::")[0]
-        for resource in trials.resources(export)
-        if resource.get("type") == resource_types.JOB
+        resource.provider.rpartition("::")[0] for resource in resources(export) if resource.type == resource_types.JOB
     }
-    found = [resource for resource in trials.resources(export) if resource.get("type") == PROVIDER]
-    found.sort(key=lambda resource: str(resource["urn"]) not in of_jobs)
-    inputs: dict[str, Any] = (found[0].get("inputs") or {}) if found else {}
-    return inputs.get("kubeconfig")
+    found = [resource for resource in resources(export) if resource.type == PROVIDER]
+    found.sort(key=lambda resource: resource.urn not in of_jobs)
+    return found[0].inputs.get("kubeconfig") if found else None
 
 
 def _current(config: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any]]:

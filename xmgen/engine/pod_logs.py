@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from xmgen import names
 from xmgen.engine import jobs, pods
 from xmgen.engine.kubernetes import Connection, Refused
 from xmgen.engine.pods import Object
+from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.kubernetes import job_name, resource_name
 from xmgen.plan import Plan
@@ -65,7 +66,9 @@ class Printed:
     failed: Problem | None = None
 
 
-def of_units(plan: Plan, units: Collection[str], state: Mapping[str, Any], cluster: Connection) -> list[Printed]:
+def of_units(
+    plan: Plan, units: Collection[str], state: Mapping[str, StateResource], cluster: Connection
+) -> list[Printed]:
     """Of every Job of these units. state: the Jobs, as Pulumi has them (`trials.job_states`).
 
     Raises OperationError when the cluster does not answer.

@@ -124,7 +124,7 @@ class Session:
             if left.again or left.taken_up:
                 self._write(export)
             return said, []
-        sought = {str(each["urn"]): each for each in left.sought}
+        sought = {each.urn: each for each in left.sought}
         self._write(interrupted.marked(export, left.sought, begun))
         reasons = self._look(set(sought))
         export = self.export()
@@ -134,14 +134,14 @@ class Session:
             self._write(interrupted.without(export, foreign))
         for urn, each in sought.items():
             if urn in foreign:
-                said.append(f"{interrupted.title(each)} was there before, as {each['id']}: it is not this stack's.")
+                said.append(f"{interrupted.title(each)} was there before, as {each.id}: it is not this stack's.")
             elif urn in there:
-                said.append(f"Took up {interrupted.title(each)}, which was created as {there[urn]['id']}.")
+                said.append(f"Took up {interrupted.title(each)}, which was created as {there[urn].id}.")
             elif urn not in reasons:
                 said.append(f"{interrupted.title(each)} had not been created yet.")
         unknown = [
             Problem(
-                f"whether {interrupted.title(sought[urn])} was created, as {sought[urn]['id']}, cannot be found out: "
+                f"whether {interrupted.title(sought[urn])} was created, as {sought[urn].id}, cannot be found out: "
                 f"{' '.join(texts)}",
                 hint=f"run the command again; if it is not there, `pulumi state delete '{urn}'` forgets it",
             )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast
 
 from xmgen import arguments, resource_types
+from xmgen.engine.state import StateResource, resources
 from xmgen.executors.kubernetes import resource_name
 from xmgen.plan import Plan
 
 Status = Literal["waiting", "running", "finished", "failed", "stopped"]
-
-Resource = dict[str, Any]
-"""A resource, or a pending operation, as the state has it."""
 
 JOB_TYPES = (resource_types.JOB, resource_types.CUSTOM_JOB)
 """What runs elsewhere than under the provider's eyes: `up` creates it, and it goes on by itself."""
@@ -64,12 +61,16 @@ def rows(plan: Plan) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
-def trial(name: str, varying: Mapping[str, str], state: Mapping[str, Any] | None) -> Trial:
+def trial(name: str, varying: Mapping[str, str], state: StateResource | None) -> Trial:
     """A unit and its resource in the stack's state; None when it is not in it."""
     if state is None:
         return Trial(name=name, arguments=varying)
-    outputs = visible(state.get("outputs") or {})
-    reasons = tuple(str(reason) for reason in state.get("initErrors") or ())
+    return ended(name, varying, state.outputs, state.errors)
+
+
+def ended(name: str, varying: Mapping[str, str], said: Mapping[str, Any], reasons: tuple[str, ...] = ()) -> Trial:
+    """A unit that ran here. said: the outputs of its resource. reasons: why it failed; empty when it did not."""
+    outputs = visible(said)
     return Trial(
         name=name,
         arguments=varying,
@@ -93,20 +94,19 @@ def jobs(plan: Plan) -> dict[str, str]:
     }
 
 
-def job_status(state: Mapping[str, Any] | None) -> Status:
+def job_status(state: StateResource | None) -> Status:
     """How a Job, or CustomJob, stood when its state was last read; None when it is not in the stack's state.
 
     One that nothing waits for is only created by `up`: `pulumi refresh` reads what has become of it.
     """
     if state is None:
         return "waiting"
-    outputs = cast(dict[str, Any], state.get("outputs") or {})
-    if isinstance(outputs.get("state"), str):
+    if isinstance(stands := state.outputs.get("state"), str):
         # One that is no longer waited for has an error, and goes on all the same.
-        return _CUSTOM_JOB_ENDS.get(outputs["state"], "running")
-    if state.get("initErrors"):
+        return _CUSTOM_JOB_ENDS.get(stands, "running")
+    if state.errors:
         return "failed"
-    status = cast(dict[str, Any], outputs.get("status") or {})
+    status: dict[str, Any] = state.outputs.get("status") or {}
     for condition in _list(status.get("conditions")):
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             return "finished" if condition["type"] == "Complete" else "failed"
@@ -133,9 +133,7 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
             name=name,
             arguments=varying,
             status=combined(job_status(state.get(job)) for job in of_unit[name]),
-            reasons=tuple(
-                str(reason) for job in of_unit[name] for reason in (state.get(job) or {}).get("initErrors") or ()
-            ),
+            reasons=tuple(error for job in of_unit[name] if job in state for error in state[job].errors),
         )
         for name, varying in rows(plan)
     ]
@@ -147,14 +145,14 @@ def custom_jobs(plan: Plan, export: str | None) -> list[Trial]:
     return [_custom_job(name, varying, state.get(name)) for name, varying in rows(plan)]
 
 
-def _custom_job(name: str, varying: Mapping[str, str], state: Resource | None) -> Trial:
+def _custom_job(name: str, varying: Mapping[str, str], state: StateResource | None) -> Trial:
     """What a job wrote is where it wrote it: nothing is read from there."""
     status = job_status(state)
     if state is None:
         return Trial(name=name, arguments=varying, status=status)
-    outputs: dict[str, Any] = visible(state.get("outputs") or {})
-    inputs: dict[str, Any] = visible(state.get("inputs") or {})
-    reasons = tuple(str(reason) for reason in state.get("initErrors") or ())
+    outputs: dict[str, Any] = visible(state.outputs)
+    inputs: dict[str, Any] = visible(state.inputs)
+    reasons = state.errors
     if status == "failed" and not reasons:
         # Nobody waited for it.
         said = [outputs.get("error") or "failed", outputs.get("consoleUrl"), f"logs: {outputs.get('logUrl')}"]
@@ -178,38 +176,28 @@ def _seconds(start: object, end: object) -> float | None:
     return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()
 
 
-def job_states(export: str | None) -> dict[str, Resource]:
+def job_states(export: str | None) -> dict[str, StateResource]:
     """Logical name -> resource of the Jobs, or CustomJobs; none when there is no stack."""
     return _by_name(export, *JOB_TYPES) if export is not None else {}
 
 
-def runs(export: str) -> dict[str, Resource]:
+def runs(export: str) -> dict[str, StateResource]:
     """Logical name -> resource of the work units in what `pulumi stack export` prints."""
     return _by_name(export, resource_types.RUN)
 
 
-def _by_name(export: str, *types: str) -> dict[str, Resource]:
+def _by_name(export: str, *types: str) -> dict[str, StateResource]:
     return {
-        str(resource["urn"]).rsplit("::", 1)[-1]: resource
+        resource.name: resource
         for resource in resources(export)
         # One that waits for its deletion has been replaced already.
-        if resource.get("type") in types and not resource.get("delete")
+        if resource.type in types and not resource.delete
     }
-
-
-def resources(export: str) -> list[Resource]:
-    return _list(_deployment(export).get("resources"))
 
 
 def is_up(export: str | None) -> bool:
     """Whether there is anything of a stack; None is the state of one that is not there."""
-    kinds = [str(resource["type"]) for resource in resources(export)] if export is not None else []
-    return any(not kind.startswith("pulumi:") for kind in kinds)
-
-
-def pending_operations(export: str) -> list[Resource]:
-    """Operations that the engine began and never saw end, because it was killed."""
-    return _list(_deployment(export).get("pending_operations"))
+    return export is not None and any(not resource.is_pulumis_own for resource in resources(export))
 
 
 def visible(value: Any) -> Any:
@@ -240,14 +228,8 @@ def as_json(unit: Trial) -> dict[str, Any]:
     }
 
 
-def _deployment(export: str) -> dict[str, Any]:
-    content = json.loads(export)
-    deployment = content.get("deployment") if isinstance(content, dict) else None  # pyright: ignore
-    return cast(dict[str, Any], deployment) if isinstance(deployment, dict) else {}
-
-
-def _list(value: object) -> list[Resource]:
-    return cast(list[Resource], value) if isinstance(value, list) else []
+def _list(value: object) -> list[dict[str, Any]]:
+    return cast(list[dict[str, Any]], value) if isinstance(value, list) else []
 
 
 def _integer(value: object) -> int | None:

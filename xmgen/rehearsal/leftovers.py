@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from xmgen.engine.state import StateResource
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.store import Item, Store
 
@@ -50,9 +52,9 @@ def resources(store: Store) -> dict[str, Item]:
     return {item.id: item for item in store if item.owner}
 
 
-def names(state: list[dict[str, Any]]) -> set[str]:
+def names(state: Iterable[StateResource]) -> set[str]:
     """The full names of a stack's objects in the API server, from its resources as the engine has them."""
-    return {str(each["id"]) for each in state if str(each["type"]).startswith("kubernetes:")}
+    return {each.id for each in state if each.type.startswith("kubernetes:")}
 
 
 def belongs(entry: str, names: set[str], namespaces: set[str]) -> bool:

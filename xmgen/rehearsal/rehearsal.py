@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import os
 import shutil
 import threading
@@ -27,6 +26,7 @@ from xmgen.engine.kubernetes import Connection
 from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
 from xmgen.engine.session import Session
+from xmgen.engine.state import StateResource, resources
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
@@ -245,10 +245,9 @@ class Rehearsal:
         backend = self._repaired(plan)
         return Session(self.project, stack, self.pulumi, backend, ("--config-file", str(self._settings(stack))))
 
-    def state(self, plan: Plan) -> list[dict[str, Any]]:
+    def state(self, plan: Plan) -> list[StateResource]:
         """The stack's resources, as the engine has them."""
-        text = self.pulumi.run("stack", "export", "--stack", plan.experiment.stack)
-        return json.loads(text)["deployment"].get("resources") or []
+        return resources(self.pulumi.run("stack", "export", "--stack", plan.experiment.stack))
 
     def up(self, plan: Plan, report: Report, listener: Listener = _silent) -> dict[str, int]:
         """Only that. Returns the number of resources by operation."""
