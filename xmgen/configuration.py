@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from xmgen import names
+from xmgen import rules
 from xmgen.errors import InputError, Problem
 from xmgen.project import PULUMI_FILE, Project
 
-DEFAULTED = names.SETTINGS
+DEFAULTED = rules.SETTINGS
 """What the Pulumi.yaml of a new project has a default for."""
 
 Kind = Literal["text", "boolean", "integer", "number", "JSON"]

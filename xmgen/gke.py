@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xmgen import catalog, limits, locations, names, places
+from xmgen import catalog, limits, locations, names, places, rules
 from xmgen.catalog.placement import NODES_LABEL, Placement
 from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select, system_machine
@@ -110,7 +110,7 @@ def _pool_requests(experiment: Experiment) -> tuple[list[Demand], list[Problem]]
         found = select(request.requirements, reservation=request.reservation, sidecar=SIDECAR, where=where)
         if wrong := limits.POOL_JOBS.problem("jobs", request.jobs):
             problems.append(dataclasses.replace(wrong, where=where))
-        if request.reservation is not None and (rule := names.not_a_reservation(request.reservation)):
+        if request.reservation is not None and (rule := rules.not_a_reservation(request.reservation)):
             problems.append(Problem(f"{request.reservation!r} is no reservation", where, rule))
         if isinstance(found, Problem):
             problems.append(found)

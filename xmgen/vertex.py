@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from xmgen import limits, names, places
+from xmgen import limits, places, rules
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images
@@ -174,7 +174,7 @@ def _executor(executor: Vertex, where: str) -> Iterator[Problem]:
             where,
             "projects/<project>/zones/<zone>/reservations/<name>",
         )
-    if executor.service_account is not None and (rule := names.not_a_service_account(executor.service_account)):
+    if executor.service_account is not None and (rule := rules.not_a_service_account(executor.service_account)):
         yield Problem(f"{executor.service_account!r} is no service account", where, rule)
     yield from (replace(problem, where=where) for problem in limits.problems(executor))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from xmgen import names, project
+from xmgen import project, rules
 from xmgen.cli import cli
 from xmgen.commands import target
 from xmgen.errors import InputError
@@ -114,4 +114,4 @@ def test_the_users_name_for_a_stack_is_taken_or_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_name_is_said(name: str, hint: str) -> None:
-    assert names.not_a_stack_name(name) == hint
+    assert rules.not_a_stack_name(name) == hint

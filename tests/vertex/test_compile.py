@@ -27,7 +27,7 @@ from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
 from tests.vertex.manifests import BOARD, T4, experiment, job, manifests, resolved, vertex
 from tests.vertex.test_custom_job_resource import REQUEST
-from xmgen import catalog, compiler, lock, names, planner, program, summary
+from xmgen import catalog, compiler, lock, planner, program, rules, summary
 from xmgen.catalog.vertex import vertex_machine
 from xmgen.errors import InputError, Problem
 from xmgen.executors import late_bindings
@@ -423,7 +423,7 @@ TRAIN = "work unit 1, job train"
         ),
         (
             experiment(job(executor=vertex(on={"service_account": "me"}))),
-            [Problem("'me' is no service account", TRAIN, names.not_a_service_account("me"))],
+            [Problem("'me' is no service account", TRAIN, rules.not_a_service_account("me"))],
         ),
         (
             experiment(

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from xmgen import compiler, configuration, lock, names, planner, program
+from xmgen import compiler, configuration, lock, planner, program, rules
 from xmgen import stack as stacks
 from xmgen.commands import operate, output, settings, target
 from xmgen.engine import session, trials
@@ -146,7 +146,7 @@ def source_of(project: Project, name: str) -> Path:
 
 def _refuse_no_name(name: str) -> None:
     """Raise InputError for what no stack can be called, such as the path of its folder or of its source."""
-    if not (hint := names.not_a_stack_name(name)):
+    if not (hint := rules.not_a_stack_name(name)):
         return
     if not name or "/" in name or name.endswith(target.SUFFIXES):
         hint = "the name of the stack, such as team"

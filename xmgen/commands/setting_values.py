@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 from urllib.parse import urlsplit
 
-from xmgen import names
+from xmgen import rules
 from xmgen.configuration import Kind
 
 GCP: Mapping[str, Kind] = {
@@ -79,12 +79,12 @@ def _matching(pattern: str) -> Callable[[str], object]:
 
 
 def _is_region(value: str) -> bool:
-    found = names.LOCATION.fullmatch(value)
+    found = rules.LOCATION.fullmatch(value)
     return not value or (found is not None and found["zone"] is None)
 
 
 def _is_zone(value: str) -> bool:
-    found = names.LOCATION.fullmatch(value)
+    found = rules.LOCATION.fullmatch(value)
     return not value or (found is not None and found["zone"] is not None)
 
 
@@ -127,7 +127,7 @@ _RULES: Mapping[str, Rule] = {
     "gcp:project": (_matching(r"[a-z0-9][a-z0-9.:-]*"), "the id of a project, such as my-project"),
     "gcp:region": (_is_region, "a region, such as us-central1"),
     "gcp:zone": (_is_zone, "a zone, such as us-central1-a"),
-    "location": (names.LOCATION.fullmatch, "a zone or region, such as us-central1-a"),
+    "location": (rules.LOCATION.fullmatch, "a zone or region, such as us-central1-a"),
     "network": (_RESOURCE, "the name of a network, or projects/<project>/global/networks/<network>"),
     "owner": (
         _matching(r"[a-z0-9_-]{0,63}"),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from xmgen import compiler, lock, names, planner, recompile
+from xmgen import compiler, lock, names, planner, recompile, rules
 from xmgen import stack as stacks
 from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
@@ -27,7 +27,7 @@ def stack_of(project: Project, source: Path, stack: str | None) -> str:
     """The stack that a source is compiled to. stack: the user's choice. Raises InputError when it is no such name."""
     if stack is None:
         return default_stack(project, source)
-    if hint := names.not_a_stack_name(stack):
+    if hint := rules.not_a_stack_name(stack):
         raise InputError(Problem(f"{stack!r} cannot be the name of a stack", where="--stack", hint=hint))
     return stack
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from xmgen import limits, names, places
+from xmgen import limits, names, places, rules
 from xmgen.errors import Problem
 from xmgen.executors import images, kubernetes, kubernetes_objects
 from xmgen.executors.addresses import texts_of
@@ -102,9 +102,9 @@ def is_bucket(text: str) -> bool:
 def _no_cluster(choice: ClusterChoice | None) -> list[Problem]:
     """What no cluster can be called, and where none can be."""
     problems: list[Problem] = []
-    if choice is not None and choice.kind == "existing" and (rule := names.not_a_cluster(choice.name)):
+    if choice is not None and choice.kind == "existing" and (rule := rules.not_a_cluster(choice.name)):
         problems.append(Problem(f"{choice.name!r} is no name of a cluster", hint=rule))
-    if choice is not None and choice.location is not None and (rule := names.not_a_location(choice.location)):
+    if choice is not None and choice.location is not None and (rule := rules.not_a_location(choice.location)):
         problems.append(Problem(f"{choice.location!r} is no location of a cluster", hint=rule))
     return problems
 
@@ -151,7 +151,7 @@ def _job(job: Job, entrypoint_known: bool, where: str) -> Iterator[Problem]:
 
 def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
     yield from (replace(problem, where=where) for problem in limits.problems(executor))
-    if executor.reservation is not None and (rule := names.not_a_reservation(executor.reservation)):
+    if executor.reservation is not None and (rule := rules.not_a_reservation(executor.reservation)):
         yield Problem(f"{executor.reservation!r} is no reservation", where, rule)
     paths = [posixpath.normpath(volume.path) for volume in executor.volumes or ()]
     for volume, path in zip(executor.volumes or (), paths, strict=True):
@@ -161,7 +161,7 @@ def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
 
 
 def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
-    if rule := names.not_a_mount_path(volume.path):
+    if rule := rules.not_a_mount_path(volume.path):
         yield Problem(f"a volume cannot be mounted at {volume.path!r}", where, rule)
     elif any(path == reserved or path.startswith(f"{reserved}/") for reserved in _RESERVED):
         yield Problem(f"{path} is taken", where, f"{' and '.join(_RESERVED)} are there in every job")
@@ -175,5 +175,5 @@ def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
             yield Problem(f"{volume.bucket!r}: a comma cannot stand in the name of a folder", where)
     if volume.claim is not None and not (_CLAIM.fullmatch(volume.claim) and len(volume.claim) <= 63):
         yield Problem(f"{volume.claim!r} cannot name a claim", where, "lower-case letters, digits and hyphens")
-    if volume.storage_class is not None and (rule := names.not_an_object_name(volume.storage_class)):
+    if volume.storage_class is not None and (rule := rules.not_an_object_name(volume.storage_class)):
         yield Problem(f"{volume.storage_class!r} is no storage class", where, rule)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from absl import logging
 
-from xmgen import names, recording, xm
+from xmgen import names, recording, rules, xm
 from xmgen.experiment import Reference, Role
 from xmgen.recording import RecordedExperiment, RecordedJob, RecordedUnit
 from xmgen.xm import job_operators
@@ -186,7 +186,7 @@ def secret(name: str) -> str:
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not checked
         raise unsupported(f"a secret's name is a text, not {name!r}")
-    if rule := names.not_a_secret(name):
+    if rule := rules.not_a_secret(name):
         raise invalid(f"{name!r} cannot name a secret", rule)
     return recording.current().reference(Reference(kind="secret", name=name))
 

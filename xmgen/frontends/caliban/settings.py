@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from xmgen import names
+from xmgen import rules
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.frontends.caliban import commented_json
 
@@ -51,7 +51,7 @@ def _apt_packages(value: object) -> object:
 
 
 def _package(value: str) -> str:
-    if rule := names.not_a_debian_package(value):
+    if rule := rules.not_a_debian_package(value):
         raise ValueError(f"{value!r} is no package of Debian: {rule}")
     return value
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema
 
-from xmgen import names
+from xmgen import rules
 from xmgen.experiment import Reference
 from xmgen.frontends.spec.base import NAME_PATTERN, Model, error
 from xmgen.frontends.spec.context import Context
@@ -122,7 +122,7 @@ def _secret(value: dict[str, object], info: ValidationInfo) -> str:
     name = value.get("secret")
     if set(value) != {"secret"} or not isinstance(name, str) or not name:
         raise error("a mapping cannot be an environment variable", "only `{secret: name}` and `{address: job}` can")
-    if rule := names.not_a_secret(name):
+    if rule := rules.not_a_secret(name):
         raise error(f"{name!r} cannot name a secret", rule)
     reference = Reference(kind="secret", name=name)
     if isinstance(info.context, Context):
