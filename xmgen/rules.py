@@ -1,4 +1,4 @@
-"""What a text of a user's must be where it is used. Each function says so of one that is not, and nothing of one that is."""
+"""What a text of a user's must be where it is used: each function says it of one that is not."""
 
 from __future__ import annotations
 
