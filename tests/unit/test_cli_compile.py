@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from tests.conftest import ROOT
 from xmgen import init
 from xmgen.cli import cli
+from xmgen.commands import target
+from xmgen.project import find
 
 SOURCE = "first/experiment.yaml"
 
@@ -275,6 +277,49 @@ def launcher(project: Path) -> str:
     (project / "flags" / "code" / "train.py").write_text("")
     (project / "flags" / "launcher.py").write_text(LAUNCHER)
     return "flags/launcher.py"
+
+
+@pytest.mark.parametrize("command", ["compile", "expand", "preview", "up"])
+def test_a_flag_of_the_launch_script_before_the_dashes(project: Path, launcher: str, command: str) -> None:
+    said = run(command, launcher, "--rates=1,2,3", code=2).stderr
+    assert "SOURCE [-- FLAGS...]" in said
+    assert "'--rates'. A flag of the launch script's comes after `--`, as in `-- --rates=…`." in said
+    assert "launch script" not in run("check", "--rates=1", code=2).stderr
+
+
+def test_flags_that_a_compile_leaves_out_are_named(project: Path, launcher: str) -> None:
+    run("compile", launcher, "--", "--rates=1,2,3")
+    assert run("compile", launcher).stdout.startswith(
+        "stacks/flags: 1 work unit, written\n  without the flags of the last compile: --rates=1,2,3\n"
+    )
+    assert "without the flags" not in run("compile", launcher).stdout
+
+
+def test_a_source_is_compiled_for_up_with_the_flags_that_it_had(project: Path, launcher: str) -> None:
+    run("compile", launcher, "--", "--rates=1,2,3")
+    here = find()
+
+    def compiled(*flags: str, stack: str | None = None) -> tuple[int, list[str]]:
+        said: list[str] = []
+        return len(target.plan_of(here, launcher, stack, flags, said.append).units), said
+
+    assert compiled() == (
+        3,
+        [
+            "With the flags of the last compile: --rates=1,2,3. `xmgen compile flags/launcher.py` compiles without "
+            "them.",
+        ],
+    )
+    assert compiled("--rates=4,5") == (2, ["stacks/flags: 2 work units, written"])
+    assert compiled(stack="other") == (1, ["stacks/other: 1 work unit, written"])
+    assert compiled("--rates=6", stack="other") == (1, ["stacks/other: 1 work unit, written"])
+    assert compiled(stack="other") == (
+        1,
+        [
+            "With the flags of the last compile: --rates=6. `xmgen compile flags/launcher.py --stack other` compiles "
+            "without them.",
+        ],
+    )
 
 
 def test_flags_reach_the_launch_script_and_check_repeats_them(project: Path, launcher: str) -> None:

@@ -16,7 +16,7 @@ Command = Callable[..., Any]
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; docs/commands.md describes it.")
 stack_option = click.option("--stack", metavar="NAME", help="The stack to compile to (default: the source's name).")
 source_argument = click.argument("source", type=click.Path(path_type=Path))
-flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED)
+flags_argument = click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS...]")
 
 
 def stack_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

@@ -45,6 +45,12 @@ class Program(click.Group):
 
             print_error(error)
             ctx.exit(error.exit_code)
+        except click.NoSuchOption as error:
+            if error.ctx is None or all(parameter.name != "flags" for parameter in error.ctx.command.params):
+                raise
+            name = error.option_name
+            said = f"{error.message} A flag of the launch script's comes after `--`, as in `-- {name}=…`."
+            raise click.NoSuchOption(name, said, error.possibilities, error.ctx) from None
         except (click.exceptions.Exit, click.ClickException, BrokenPipeError):
             raise
         except (KeyboardInterrupt, click.Abort):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +33,7 @@ def compile_(
     replace: bool = False,
 ) -> None:
     """replace: whether the stack may be that of another source."""
+    before = target.recorded_flags(project, source, name)
     plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster), replace=replace)
     folder = f"stacks/{plan.experiment.stack}"
     lacking = configuration.missing(
@@ -49,8 +51,9 @@ def compile_(
             }
         )
         return
-    units = f"{len(plan.units)} work unit{'' if len(plan.units) == 1 else 's'}"
-    output.say(f"{folder}: {units}, {'written' if changed else 'unchanged'}")
+    output.say(f"{folder}: {target.counted(plan)}, {'written' if changed else 'unchanged'}")
+    if before and not flags:
+        output.say(f"  without the flags of the last compile: {output.cell(shlex.join(before))}")
     for note in plan.notes:
         output.say(f"  {note}")
     name = plan.experiment.stack

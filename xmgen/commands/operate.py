@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from xmgen import configuration
 from xmgen.commands import bucket, on_cluster, output, reach, target
@@ -20,7 +21,7 @@ from xmgen.project import Project
 
 
 def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
-    plan = target.plan_of(project, name, stack, flags)
+    plan = target.plan_of(project, name, stack, flags, partial(say, options))
     stack = plan.experiment.stack
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
     work = _begun(project, plan, options)
@@ -58,7 +59,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
 
 
 def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
-    plan = target.plan_of(project, name, stack, flags)
+    plan = target.plan_of(project, name, stack, flags, partial(say, options))
     stack = plan.experiment.stack
     arguments = ["preview", "--stack", stack, *options.arguments()]
     work = _begun(project, plan, options)

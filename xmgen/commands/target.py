@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from xmgen import compiler, lock, names, planner, recompile, rules
 from xmgen import stack as stacks
+from xmgen.commands import output
 from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
 from xmgen.project import STACKS, Project
+
+_aside = partial(output.say, error=True)
 
 SUFFIXES = (".py", ".yaml", ".yml")
 
@@ -102,6 +107,12 @@ def recorded(project: Project, stack: str) -> Experiment | None:
         return None
 
 
+def recorded_flags(project: Project, source: Path, stack: str | None) -> tuple[str, ...]:
+    """With which a source was compiled into its stack the last time; none when it was not."""
+    earlier = recorded(project, stack_of(project, source, stack))
+    return earlier.flags if earlier is not None and _is_source_of(project, source, earlier) else ()
+
+
 def chosen(experiment: Experiment) -> ClusterChoice | None:
     """The cluster that the command line chose when the experiment was compiled."""
     return experiment.cluster if experiment.cluster and experiment.cluster.by_option else None
@@ -132,8 +143,12 @@ def existing(project: Project, stack: str) -> Plan:
     return planner.plan(lock.read(project.lock(stack), stack), compiler.compiled_stacks(project.root))
 
 
-def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[str]) -> Plan:
-    """The plan of a compiled stack, or of a source, which is compiled into its stack first."""
+def plan_of(
+    project: Project, target: str, stack: str | None, flags: Sequence[str], say: Callable[[str], None] = _aside
+) -> Plan:
+    """The plan of a compiled stack, or of a source, which is compiled into its stack first: with the flags of the last
+    compile where none are given, as the trials would be others without. say: takes what is done beyond that.
+    """
     target = of_folder(project, target)
     if not _is_source(target):
         if flags or stack:
@@ -144,8 +159,19 @@ def plan_of(project: Project, target: str, stack: str | None, flags: Sequence[st
                 )
             )
         return existing(project, target)
-    plan, _ = write(project, Path(target), stack, flags)
+    source = Path(target)
+    if not flags and (flags := recorded_flags(project, source, stack)):
+        words = ["xmgen", "compile", target, *(["--stack", stack] if stack else [])]
+        say(f"With the flags of the last compile: {shlex.join(flags)}. `{shlex.join(words)}` compiles without them.")
+    plan, changed = write(project, source, stack, flags)
+    if changed:
+        say(f"stacks/{plan.experiment.stack}: {counted(plan)}, written")
     return plan
+
+
+def counted(plan: Plan) -> str:
+    """`1 work unit`, `8 work units`."""
+    return f"{len(plan.units)} work unit{'' if len(plan.units) == 1 else 's'}"
 
 
 def stack_name(project: Project, target: str, stack: str | None) -> str:
