@@ -20,11 +20,12 @@ from xmgen.frontends.spec.requirements import Requirements
 PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text(encoding="utf-8")
 
 
-def test_a_row() -> None:
+def test_a_row_says_how_an_accelerator_is_called_and_had_everywhere() -> None:
     rows = {row.name: row for row in accelerator_table()}
     assert rows["a100_80gib"] == Row(
         name="a100_80gib",
         aliases="a100_80gb, a100_80",
+        memory="80 GB",
         machine_types="a2-ultragpu-1g, a2-ultragpu-2g, a2-ultragpu-4g, a2-ultragpu-8g",
         allowed="1, 2, 4, 8",
         gke_label="nvidia-a100-80gb",

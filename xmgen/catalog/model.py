@@ -53,7 +53,6 @@ class MachineType:
     boot_disk: str
     provisioning: tuple[Provisioning, ...]
     usd_per_hour: float | None
-    usd_per_hour_spot: float | None
     vertex: bool
     source: tuple[str, ...]
     uncertain: tuple[str, ...]
@@ -85,15 +84,14 @@ class AttachLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """id: XManager's name. label: node label `gke-accelerator` and type of the pool's guest accelerator. counts: GPUs a
-    machine can have. driver: value of `gpu_driver_version`. attach_limits: per count, for GPUs that are attached to
-    N1 machines; empty for GPUs that machines come with."""
+    """id: XManager's name. label: node label `gke-accelerator` and type of the pool's guest accelerator. memory_gb: of
+    one GPU. counts: GPUs a machine can have. driver: value of `gpu_driver_version`. attach_limits: per count, for GPUs
+    that are attached to N1 machines; empty for GPUs that machines come with."""
 
     id: str
     aliases: tuple[str, ...]
     label: str
     vertex_type: str | None
-    vertex_enum: int | None
     memory_gb: int
     driver: Literal["DEFAULT", "LATEST"]
     counts: tuple[int, ...]

@@ -134,10 +134,6 @@ class Placement:
         return f"{names.slug(what + way)}-{names.short_hash(self.kind)[:6]}"
 
     @property
-    def pods_per_slice(self) -> int:
-        return self.pods // self.slices
-
-    @property
     def accelerator_resource(self) -> tuple[str, int] | None:
         """Extended resource that each pod requests, and how much of it."""
         if self.gpu:

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import xmgen.catalog as registry
-from xmgen import names
+from xmgen import catalog, names
 from xmgen.catalog.model import Architecture, PlacementPolicy, Provisioning
 from xmgen.catalog.placement import MACHINE_LABEL, NODES_LABEL, POOL_LABEL, GpuNode, Placement, Taint, TpuNode
 from xmgen.catalog.selection import available_resources
@@ -81,58 +80,49 @@ class NodePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPlan:
-    """pools: sorted by name, those of slices by number. assigned: for each demand, the names of its pools: one, or all
-    the slices it may use. notes: what the user should know, in sentences."""
+    """pools: sorted by name, those of slices by number. notes: what the user should know, in sentences."""
 
     pools: tuple[NodePool, ...]
-    assigned: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
 
 def plan_pools(demands: Sequence[Demand]) -> PoolPlan:
-    kinds: defaultdict[str, list[int]] = defaultdict(list)
-    for index, demand in enumerate(demands):
+    kinds: defaultdict[str, list[Demand]] = defaultdict(list)
+    for demand in demands:
         if demand.width < 1:
             raise ValueError("a demand has a width of at least 1")
-        kinds[demand.placement.kind].append(index)
+        kinds[demand.placement.kind].append(demand)
     groups: list[list[NodePool]] = []
-    assigned: dict[int, tuple[str, ...]] = {}
     notes: list[str] = []
-    for indices in kinds.values():
-        for members in _shared(demands, indices):
-            sharing = [demands[index] for index in members]
+    for of_kind in kinds.values():
+        for sharing in _shared(of_kind):
             groups.append(built := _build(sharing))
             notes += _fewer_slices(sharing, len(built))
-            assigned |= {index: tuple(pool.name for pool in built) for index in members}
     groups.sort(key=lambda built: built[0].name)
-    return PoolPlan(
-        pools=tuple(pool for built in groups for pool in built),
-        assigned=tuple(assigned[index] for index in range(len(demands))),
-        notes=tuple(notes),
-    )
+    return PoolPlan(pools=tuple(pool for built in groups for pool in built), notes=tuple(notes))
 
 
-def _shared(demands: Sequence[Demand], indices: Sequence[int]) -> list[list[int]]:
+def _shared(demands: Sequence[Demand]) -> list[list[Demand]]:
     """Groups of demands that share a pool. The first member of a group has its machine: the largest comes first."""
 
-    def order(index: int) -> tuple[object, ...]:
-        placement = demands[index].placement
+    def order(demand: Demand) -> tuple[object, ...]:
+        placement = demand.placement
         needs = placement.requests
-        size = registry.catalog().machines[placement.machine_type].size
+        size = catalog.catalog().machines[placement.machine_type].size
         return size, placement.boot_disk_gb, needs.cpu_millis, needs.memory_bytes, needs.disk_bytes, placement.pods
 
-    groups: list[list[int]] = []
-    for index in sorted(indices, key=order, reverse=True):
-        fitting = [group for group in groups if _fits(demands[index].placement, demands[group[0]].placement)]
+    groups: list[list[Demand]] = []
+    for demand in sorted(demands, key=order, reverse=True):
+        fitting = [group for group in groups if _fits(demand.placement, group[0].placement)]
         if fitting:
-            fitting[-1].append(index)
+            fitting[-1].append(demand)
         else:
-            groups.append([index])
+            groups.append([demand])
     return groups
 
 
 def _fits(placement: Placement, pool: Placement) -> bool:
-    machines = registry.catalog().machines
+    machines = catalog.catalog().machines
     own, other = machines[placement.machine_type], machines[pool.machine_type]
     small, disk_gb = sorted((placement.boot_disk_gb, pool.boot_disk_gb))
     if other.vcpus > SHARE_FACTOR * own.vcpus or disk_gb > SHARE_FACTOR * small:
@@ -194,7 +184,7 @@ def _nodes(demand: Demand, pool: Placement, disk_gb: int) -> int:
     pods = demand.width * demand.placement.pods
     if demand.placement.accelerator:
         return pods
-    room = available_resources(registry.catalog().machines[pool.machine_type], disk_gb)
+    room = available_resources(catalog.catalog().machines[pool.machine_type], disk_gb)
     return math.ceil(pods / room.how_often(demand.placement.requests))
 
 

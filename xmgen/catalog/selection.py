@@ -13,7 +13,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog import options as candidates
 from xmgen.catalog import tiers
 from xmgen.catalog.allocatable import (
@@ -69,13 +69,13 @@ def select(
 
 def available_resources(machine: MachineType, disk_gb: int = DEFAULT_DISK_GB) -> Resources:
     """What such a node has for jobs, GKE's own pods subtracted."""
-    return available(machine, candidates.node_kind(machine), registry.catalog().system_pods, disk_gb)
+    return available(machine, candidates.node_kind(machine), catalog.catalog().system_pods, disk_gb)
 
 
 def system_machine(zone: str | None = None) -> MachineType | Problem:
     """The machine of a cluster's system pool: the smallest there is in the zone with 4 GiB to spare."""
     placement = select(JobRequirements(cpu=1, ram=4 * GIB, location=zone))
-    return placement if isinstance(placement, Problem) else registry.catalog().machines[placement.machine_type]
+    return placement if isinstance(placement, Problem) else catalog.catalog().machines[placement.machine_type]
 
 
 def _requests(requirements: JobRequirements, gpus: int) -> Iterator[Resources]:
@@ -102,10 +102,10 @@ def _selected(requirements: JobRequirements, reservation: str | None, sidecar: R
 def _select(requirements: JobRequirements, reservation: str | None, sidecar: Resources) -> Placement:
     if wrong := candidates.wrong_amounts(requirements):
         raise Refused(wrong)
-    known = registry.catalog()
+    known = catalog.catalog()
     zone, region = candidates.location(requirements.location)
     asked, replicas = requirements.accelerator, requirements.replicas
-    accelerator = ok(registry.accelerator(asked.type)) if asked else None
+    accelerator = ok(catalog.accelerator(asked.type)) if asked else None
     if asked is None or accelerator is None:
         if reservation:
             hint = "leave it out, or ask for the accelerator that it is for"
@@ -172,7 +172,7 @@ def _too_large(options: Sequence[Option], requests: Resources, sidecar: Resource
         max(options, key=lambda option: (option.machine.vcpus, option.machine.memory_gib)).machine.name,
         max(options, key=lambda option: (option.machine.memory_gib, option.machine.vcpus)).machine.name,
     }
-    machines = registry.catalog().machines
+    machines = catalog.catalog().machines
     allowed: list[str] = []
     for name in sorted(best):
         disk = DEFAULT_DISK_GB if machines[name].local_ssds else MAX_DISK_GB
@@ -254,6 +254,6 @@ def _notes(accelerator: Gpu | Tpu | None, asked: Accelerator | None, option: Opt
             yield f"{accelerator.id}={asked.count:g} is read as {asked.count:g} {unit}: topology {topology}"
         if topology in accelerator.enumerated:
             yield f"{accelerator.id} {topology} is not in GKE's table of topologies and may be refused"
-    zones = registry.catalog().zone_accelerators.get(accelerator.id)
+    zones = catalog.catalog().zone_accelerators.get(accelerator.id)
     if zones and zone and zone not in zones:
         yield f"{accelerator.id} is known in {', '.join(zones)}; {zone} may not have it"

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog.model import Catalog, Gpu, Tpu
 
-HEADINGS = ("name", "also", "machine types on GKE", "allowed", "GKE label", "Vertex AI")
+HEADINGS = ("name", "also", "memory", "machine types on GKE", "allowed", "GKE label", "Vertex AI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One accelerator. allowed: GPUs of one machine, or TPU topologies; vertex: accelerator type, or machine types."""
+    """One accelerator. memory: of one GPU. allowed: GPUs of one machine, or TPU topologies. vertex: accelerator type,
+    or machine types."""
 
     name: str
     aliases: str
+    memory: str
     machine_types: str
     allowed: str
     gke_label: str
@@ -25,7 +27,7 @@ class Row:
 
 def accelerator_table() -> tuple[Row, ...]:
     """GPUs, then TPUs, in the catalog's order (old to new)."""
-    known = registry.catalog()
+    known = catalog.catalog()
     return (*(_gpu(known, gpu) for gpu in known.gpus.values()), *(_tpu(known, tpu) for tpu in known.tpus.values()))
 
 
@@ -40,6 +42,7 @@ def _gpu(known: Catalog, gpu: Gpu) -> Row:
     return Row(
         name=gpu.id,
         aliases=", ".join(gpu.aliases),
+        memory=f"{gpu.memory_gb} GB",
         machine_types=_listed(machines) or "n1-* (attached)",
         allowed=_listed(str(count) for count in gpu.counts),
         gke_label=gpu.label,
@@ -54,6 +57,7 @@ def _tpu(known: Catalog, tpu: Tpu) -> Row:
     return Row(
         name=tpu.id,
         aliases=", ".join(tpu.aliases),
+        memory="",
         machine_types=_listed(machine.name for machine in machines),
         allowed=_listed(tpu.documented) + more,
         gke_label=_listed(labels),

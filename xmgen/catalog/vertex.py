@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog import tiers, tpu
 from xmgen.catalog.model import Architecture, Gpu, MachineType, Provisioning, Tpu
 from xmgen.catalog.options import ARCHITECTURES, Refused, gpu_count, location, ok, wrong_amounts
@@ -80,7 +80,7 @@ def _choose(requirements: JobRequirements, reservation: str | None) -> VertexMac
         raise Refused(wrong)
     asked = requirements.accelerator
     _, region = location(requirements.location)
-    accelerator = ok(registry.accelerator(asked.type)) if asked else None
+    accelerator = ok(catalog.accelerator(asked.type)) if asked else None
     ways = ok(tiers.wanted(requirements.service_tier, reservation if asked else None))
     if asked is None or accelerator is None:
         spec = _cpu(requirements, ways)
@@ -98,7 +98,7 @@ def _choose(requirements: JobRequirements, reservation: str | None) -> VertexMac
 
 
 def _cpu(requirements: JobRequirements, ways: Sequence[Provisioning]) -> VertexMachine:
-    known = registry.catalog()
+    known = catalog.catalog()
     machines = [known.machines[name] for name in known.vertex.cpu_machines]
     machine, strategy = _smallest(machines, requirements, ways)
     return VertexMachine(machine_type=machine.name, replicas=requirements.replicas or 1, strategy=strategy)
@@ -131,7 +131,7 @@ def _tpu(found: Tpu, asked: Accelerator, requirements: JobRequirements, ways: Se
     if topology not in found.vertex.topologies:
         hint = f"allowed: {', '.join(found.vertex.topologies)}"
         raise Refused(Problem(f"Vertex AI has no {found.id} {topology}", hint=hint))
-    usable = [built.machine for built in tpu.slices(registry.catalog(), found, topology) if built.machine.vertex]
+    usable = [built.machine for built in tpu.slices(catalog.catalog(), found, topology) if built.machine.vertex]
     if not usable:
         hint = f"its machines there: {', '.join(found.vertex.machine_types)}"
         raise Refused(Problem(f"Vertex AI has no machine for {found.id} {topology}", hint=hint))
@@ -158,13 +158,13 @@ def _tpu_by_cores(found: Tpu, asked: Accelerator, ways: Sequence[Provisioning]) 
 
 
 def _accelerated(gpu: Gpu, count: int) -> Iterator[MachineType]:
-    for machine in registry.catalog().machines.values():
+    for machine in catalog.catalog().machines.values():
         if machine.vertex and machine.accelerator == gpu.id and machine.accelerator_count == count:
             yield machine
 
 
 def _attaching(gpu: Gpu, count: int) -> Iterator[MachineType]:
-    known = registry.catalog()
+    known = catalog.catalog()
     for row in known.vertex.attach_counts:
         if not row.uncertain and count in row.counts.get(gpu.id, ()):
             yield known.machines[row.machine]
@@ -190,7 +190,7 @@ def _smallest(
     for machine in sorted(sold, key=lambda machine: machine.size):
         if machine.vcpus >= (requirements.cpu or 0) and machine.memory_bytes >= (requirements.ram or 0):
             way = tiers.provisioning(machine, ways) or ways[0]
-            return machine, registry.catalog().vertex.strategies.get(way, "RESERVATION")
+            return machine, catalog.catalog().vertex.strategies.get(way, "RESERVATION")
     largest = max(sold, key=lambda machine: (machine.memory_gib, machine.vcpus), default=None)
     hint = f"at most: {largest.vcpus} vCPUs and {largest.memory_gib:g} GiB ({largest.name})" if largest else ""
     raise Refused(Problem("no Vertex AI machine has so many vCPUs and so much memory", hint=hint))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog import selection, tpu
 from xmgen.catalog.model import Gpu, Tpu
 from xmgen.errors import InputError, Problem
@@ -71,7 +71,7 @@ def _parse(text: str, kind: str) -> tuple[Spec, Gpu | Tpu]:
         raise InputError(Problem(f"{count!r} is no number of accelerators", where, f"such as {example}"))
     if name != name.strip():
         raise InputError(Problem(f"{name!r} is no accelerator", where, f"such as {example}"))
-    found = registry.accelerator(f"tpu_{name}" if kind == "tpu" and not name.lower().startswith("tpu") else name, where)
+    found = catalog.accelerator(f"tpu_{name}" if kind == "tpu" and not name.lower().startswith("tpu") else name, where)
     if isinstance(found, Problem):
         raise InputError(found)
     if isinstance(found, Tpu) != (kind == "tpu"):
@@ -82,7 +82,7 @@ def _parse(text: str, kind: str) -> tuple[Spec, Gpu | Tpu]:
 
 def parse_machine_type(text: str) -> JobRequirements:
     """What a machine of that type offers: the smallest machine with as much is of this size. Raises InputError."""
-    found = registry.machine_type(text, "--machine_type")
+    found = catalog.machine_type(text, "--machine_type")
     if isinstance(found, Problem):
         raise InputError(found)
     return JobRequirements(cpu=found.vcpus, ram=found.memory_bytes)
