@@ -1,4 +1,4 @@
-"""Killed as soon as a resource is in the state, at every resource: run again, the end is the same, nothing doubled."""
+"""Killed as soon as resources are in the state, and this with all: run again, the end is the same, nothing doubled."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from pathlib import Path
 import pytest
 
 from tests.rehearsal.disturbances import STACK, World, enable, engines, kill, runs, until
-from tests.rehearsal.test_interruptions import check_and_destroy
+from tests.rehearsal.test_interruptions import NAMESPACE, check_and_destroy
 from xmgen.engine.events import Change, Progress, Resource
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
-from xmgen.resource_types import JOB
+from xmgen.resource_types import CLUSTER, JOB
 from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
 
 Key = tuple[str, str]
 """A resource: its type and logical name."""
+
+TOGETHER = 4
+"""Resources that come into the state, until the engine is killed."""
+
+ALONE = (CLUSTER, NAMESPACE, JOB)
+"""At which it is killed at once: others wait for them, or nothing comes after them."""
 
 
 def checkpointed(rehearsal: Rehearsal) -> set[Key]:
@@ -33,11 +39,11 @@ def checkpointed(rehearsal: Rehearsal) -> set[Key]:
         return set()
     pending = {each["resource"]["urn"] for each in latest.get("pending_operations") or []}
     there = {each["urn"] for each in latest.get("resources") or []}
-    return {(Urn(urn).type, Urn(urn).name) for urn in there - pending}
+    return {(Urn(urn).type, Urn(urn).name) for urn in there - pending if not Urn(urn).type.startswith("pulumi:")}
 
 
 class Killer:
-    """Kills the engine when a resource has come into the state that it has not been killed at before."""
+    """Kills the engine when resources have come into the state that it has not been killed at before."""
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
@@ -50,9 +56,9 @@ class Killer:
         # The engine says so before it has written it; and what a dead one has said is heard all the same.
         victims = engines(self._rehearsal)
         until(lambda: (change.type, change.name) in checkpointed(self._rehearsal) or not any(map(runs, victims)))
-        if kill(victims):
+        new = checkpointed(self._rehearsal) - self.hit
+        if (change.type in ALONE or len(new) >= TOGETHER) and kill(victims):
             self.kills += 1
-            # With it those that came at the same time.
             self.hit |= checkpointed(self._rehearsal)
 
 
