@@ -45,7 +45,7 @@ class State:
     reasons: tuple[str, ...] = ()
 
 
-class Resource(Protocol):
+class ResourceKind(Protocol):
     """One type of resource. Properties are as on the wire: secrets wrapped, unknowns as `wire.UNKNOWN`.
 
     Every method may raise XmgenError for what the user can mend.

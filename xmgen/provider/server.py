@@ -37,7 +37,7 @@ from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.provider import settings, wire
 from xmgen.provider.attempt import undisturbed
 from xmgen.provider.images import Images
-from xmgen.provider.resource import Difference, Request, Resource, State
+from xmgen.provider.resource import Difference, Request, ResourceKind, State
 from xmgen.provider.runs import Runs
 from xmgen.urns import Urn
 
@@ -135,7 +135,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self._engine: engine_pb2_grpc.EngineStub | None = None
         self._images = Images(root)
         self._settings = settings.Settings()
-        self._resources: dict[str, Resource] = {}
+        self._resources: dict[str, ResourceKind] = {}
         self._under_way: set[asyncio.Task[Any]] = set()
         self._cancelled = False
         if engine:
@@ -198,7 +198,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             raise Cancelled
         return self._request(request)
 
-    def _resource(self, request: Request) -> Resource:
+    def _resource(self, request: Request) -> ResourceKind:
         if (resource := self._resources.get(request.urn.type)) is None:
             raise InputError(Problem(f"xmgen has no resource {request.urn.type}"))
         return resource

@@ -26,7 +26,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.provider import wire
-from xmgen.provider.resource import Difference, Request, Resource, State, differences
+from xmgen.provider.resource import Difference, Request, ResourceKind, State, differences
 from xmgen.provider.server import OPTIONS, Context, Provider
 from xmgen.provider.wire import Properties
 from xmgen.rehearsal.cloud import kinds
@@ -126,14 +126,14 @@ class CloudResource:
         return await self._rehearsal.ask(operation, type=request.urn.type, urn=request.urn.text, inputs=plain, **more)
 
 
-class _All(dict[str, Resource]):
+class _All(dict[str, ResourceKind]):
     """One resource for every type."""
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: ResourceKind) -> None:
         super().__init__()
         self._resource = resource
 
-    def get(self, key: str, default: Any = None) -> Resource:
+    def get(self, key: str, default: Any = None) -> ResourceKind:
         return self._resource
 
 

@@ -11,7 +11,7 @@ from xmgen import arguments, resource_types
 from xmgen.experiment import WorkUnit
 from xmgen.plan import Plan
 from xmgen.review import executors
-from xmgen.review.resources import Resource, resources
+from xmgen.review.resources import Declared, resources
 from xmgen.review.stale import Stale
 
 
@@ -256,7 +256,7 @@ def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitCh
     return changes
 
 
-def _by_key(plan: Plan | None) -> dict[tuple[str, str], Resource]:
+def _by_key(plan: Plan | None) -> dict[tuple[str, str], Declared]:
     return {} if plan is None else {(resource.type, resource.name): resource for resource in resources(plan)}
 
 

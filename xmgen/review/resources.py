@@ -15,7 +15,7 @@ from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS,
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Declared:
     """step: 1 for what can be created at once, else 1 more than the last it waits for.
     inputs: as the program has them, and the text of a generated Dockerfile.
     """
@@ -27,13 +27,13 @@ class Resource:
     inputs: Mapping[str, Value]
 
 
-def resources(plan: Plan) -> list[Resource]:
+def resources(plan: Plan) -> list[Declared]:
     """In the order in which Pulumi can create them; within a step, in the experiment's.
 
     Of a stack on a cluster those that an experiment decides about: neither network nor accounts.
     """
     result = [
-        Resource(
+        Declared(
             EXECUTABLE,
             executable.name,
             1,
@@ -54,32 +54,32 @@ def resources(plan: Plan) -> list[Resource]:
             name, inputs = unit.name, manifest
             if unit.executor == "kubernetes":
                 name, inputs = resource_name(manifest), job_inputs(manifest)
-            result.append(Resource(WORK_UNITS[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
+            result.append(Declared(WORK_UNITS[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
     return sorted(result, key=lambda resource: resource.step)
 
 
-def _cluster(plan: Plan, cluster: Cluster) -> list[Resource]:
-    result: list[Resource] = []
+def _cluster(plan: Plan, cluster: Cluster) -> list[Declared]:
+    result: list[Declared] = []
     if cluster.kind == "own":
         inputs: Manifest = {"location": cluster.location, "machineType": cluster.system_machine_type}
-        result.append(Resource(CLUSTER, plan.experiment.stack, 1, (), inputs))
+        result.append(Declared(CLUSTER, plan.experiment.stack, 1, (), inputs))
     for pool in cluster.pools:
         # As the program has it; what is only the program's own is no reason to tell a reviewer of a change.
         arguments = cast(Manifest, gke.pool_arguments(pool))
         needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
-        result.append(Resource(NODE_POOL, pool.name, 1 + len(needs), needs, arguments))
+        result.append(Declared(NODE_POOL, pool.name, 1 + len(needs), needs, arguments))
     for each in plan.objects:
         metadata = cast(dict[str, Any], each["metadata"])
-        result.append(Resource(OBJECTS[str(each["kind"])], str(metadata["name"]), 3, (), each))
+        result.append(Declared(OBJECTS[str(each["kind"])], str(metadata["name"]), 3, (), each))
     return result
 
 
-def _images(plan: Plan) -> list[Resource]:
-    result: list[Resource] = []
+def _images(plan: Plan) -> list[Declared]:
+    result: list[Declared] = []
     for image in plan.images:
         fields = {key: value for key, value in asdict(image).items() if key not in ("name", "files")}
         inputs = cast(Manifest, {**fields, **image.files})
-        result.append(Resource(IMAGE, image.name, 1, (), inputs))
+        result.append(Declared(IMAGE, image.name, 1, (), inputs))
     return result
 
 
