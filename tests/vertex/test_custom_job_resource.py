@@ -469,16 +469,21 @@ AGAIN = Difference(changes={"state": "update"}, replaces=frozenset({"state"}), o
 
 
 @pytest.mark.parametrize(
-    ("wait", "state", "found"),
+    ("state", "found"),
     [
-        (False, "JOB_STATE_FAILED", Difference()),
-        (True, "JOB_STATE_FAILED", AGAIN),
-        (True, "JOB_STATE_CANCELLED", AGAIN),
-        (True, "JOB_STATE_SUCCEEDED", Difference()),
-        (True, "JOB_STATE_RUNNING", Difference()),
-        (False, custom_job.LOST, AGAIN),
+        ("JOB_STATE_FAILED", AGAIN),
+        ("JOB_STATE_EXPIRED", AGAIN),
+        ("JOB_STATE_PARTIALLY_SUCCEEDED", AGAIN),
+        # Whoever cancelled it: what was stopped goes on with the next `up` wherever it runs.
+        ("JOB_STATE_CANCELLED", AGAIN),
+        (custom_job.LOST, AGAIN),
+        ("JOB_STATE_SUCCEEDED", Difference()),
+        ("JOB_STATE_PENDING", Difference()),
+        ("JOB_STATE_RUNNING", Difference()),
+        ("JOB_STATE_CANCELLING", Difference()),
     ],
 )
+@pytest.mark.parametrize("wait", [False, True])
 def test_when_an_unchanged_job_is_run_again(wait: bool, state: str, found: Difference):
     assert diff(inputs(wait=wait), inputs(wait=wait), state=state) == found
 

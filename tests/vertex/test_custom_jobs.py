@@ -133,6 +133,20 @@ def test_a_job_that_vanished_while_it_ran_is_lost_and_submitted_again(vertex: Ve
     assert len(service.bodies) == 2
 
 
+@pytest.mark.parametrize(("state", "submitted"), [("FAILED", 2), ("CANCELLED", 2), ("SUCCEEDED", 1)])
+def test_a_job_that_is_seen_to_have_failed_runs_again(
+    vertex: Vertex, service: JobService, state: str, submitted: int
+) -> None:
+    vertex.declares(a=job())
+    assert vertex.up().ok
+    service.become(f"JOB_STATE_{state}")
+    assert vertex.up().ok
+    assert len(service.bodies) == 1
+    outcome = vertex.up("--refresh")
+    assert outcome.ok, outcome.output
+    assert (len(service.bodies), len(service.jobs)) == (submitted, 1)
+
+
 def test_a_job_that_is_waited_for_is_followed_to_its_end(vertex: Vertex, service: JobService):
     service.coming = SUCCESS
     vertex.declares(a=job(wait=True))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from tests.engine.harness import kill, until
 from tests.gcp_programs import SDK
 from tests.vertex import stacks
-from tests.vertex.job_service import JobService
+from tests.vertex.job_service import Fault, JobService, set_state
 from tests.vertex.stacks import Google
 from xmgen.rehearsal.cloud.kinds import BUCKET, TENSORBOARD
 
@@ -76,6 +78,107 @@ def test_a_committed_stack_is_unchanged_by_a_second_up_and_leaves_nothing_else(
     nothing_to_do(ours, stack)
     assert (ours.there(), len(ours.service.bodies)) == (created, len(ours.jobs(stack)))
     remove(ours, stack, keeps)
+
+
+def test_status_asks_vertex_ai_and_writes_nothing(ours: Google) -> None:
+    stack = "vertex"
+    ours.has(stack)
+    ours.create_stack(stack)
+    create(ours, stack)
+    before = ours.resources(stack)
+    # The others were waited for.
+    [last] = [job for job in ours.service.jobs.values() if job["state"] == "JOB_STATE_PENDING"]
+    set_state(last, "JOB_STATE_FAILED", "no memory")
+    ours.service.log.clear()
+    status = ours.xmgen("status", stack)
+    assert status.ok, status.output
+    assert ours.service.log == [("GET", "customJobs")]
+    assert f"{last['labels']['unit']} failed\n  no memory\n    https://console.cloud.google.com" in status.output
+    told = json.loads(ours.xmgen("status", stack, "--json").output)
+    assert (told["current"], Counter(unit["status"] for unit in told["units"])) == (
+        True,
+        {"finished": len(ours.jobs(stack)) - 1, "failed": 1},
+    )
+    ours.service.faults.append(Fault(method="GET", status=403))
+    unreached = ours.xmgen("status", stack)
+    assert unreached.code == 1
+    assert f"As of the last `up` or `xmgen refresh {stack}`." in unreached.output
+    assert "Vertex AI answers 403: as the test wants it" in unreached.output
+    assert ours.resources(stack) == before
+    remove(ours, stack, [BUCKET, TENSORBOARD])
+
+
+def test_up_tells_of_jobs_that_failed_before_it_returned(ours: Google) -> None:
+    stack = "vertex-group"
+    ours.has(stack)
+    ours.create_stack(stack)
+    ours.service.first = "JOB_STATE_FAILED"
+    outcome = ours.xmgen("up", stack, "--yes")
+    assert outcome.ok, outcome.output
+    assert f"failed\n  {ours.service.error}\n    https://console.cloud.google.com" in outcome.output
+    assert f"1 failed. `xmgen up {stack}` runs again what failed, `xmgen destroy {stack}` removes" in outcome.output
+    remove(ours, stack, [BUCKET])
+
+
+AGAIN = {
+    "JOB_STATE_FAILED": "failed before",
+    "JOB_STATE_PARTIALLY_SUCCEEDED": "failed before",
+    "JOB_STATE_EXPIRED": "expired before",
+    "JOB_STATE_CANCELLED": "was cancelled before",
+    "gone": "vanished from Vertex AI",
+}
+
+
+def test_what_failed_or_was_stopped_runs_again_with_the_next_up_and_what_succeeded_never(ours: Google) -> None:
+    stack = "caliban-mnist-vertex"
+    ours.has(stack)
+    ours.create_stack(stack)
+    assert ours.xmgen("up", stack, "--yes").ok
+    jobs = list(ours.service.jobs.values())
+    ends = dict(zip((*AGAIN, "JOB_STATE_SUCCEEDED", "JOB_STATE_RUNNING"), jobs, strict=False))
+    for state, job in ends.items():
+        if state == "gone":
+            del ours.service.jobs[job["name"]]
+        else:
+            set_state(job, state, ours.service.error)
+    reasons = {job["labels"]["unit"]: AGAIN[state] for state, job in ends.items() if state in AGAIN}
+
+    preview = ours.xmgen("preview", stack, "--json")
+    steps = json.loads(preview.output.splitlines()[-1])["steps"]
+    assert {step["name"]: step["reason"] for step in steps if step["operation"] == "replace"} == reasons
+    assert len(ours.service.bodies) == len(jobs)
+
+    ours.service.first = "JOB_STATE_RUNNING"
+    up = ours.xmgen("up", stack, "--yes")
+    assert up.ok, up.output
+    why = "1 expired before, 2 failed before, 1 vanished from Vertex AI, 1 was cancelled before"
+    assert f"5 CustomJobs will run again: {why}." in up.output
+    assert {body["labels"]["unit"] for body in ours.service.bodies[len(jobs) :]} == set(reasons)
+    assert Counter(ours.service.states()) == {
+        "JOB_STATE_PENDING": len(jobs) - len(ends),
+        "JOB_STATE_RUNNING": 6,
+        "JOB_STATE_SUCCEEDED": 1,
+    }
+
+    assert ours.operate("refresh", stack).ok
+    del ours.service.jobs[ends["JOB_STATE_SUCCEEDED"]["name"]]
+    up = ours.xmgen("up", stack, "--yes")
+    assert (up.ok, len(ours.service.bodies)) == (True, len(jobs) + len(reasons)), up.output
+    remove(ours, stack, [BUCKET])
+
+
+def test_an_up_that_cannot_ask_goes_on(ours: Google) -> None:
+    stack = "vertex-group"
+    ours.has(stack)
+    ours.create_stack(stack)
+    assert ours.xmgen("up", stack, "--yes").ok
+    ours.service.become("JOB_STATE_FAILED")
+    ours.service.faults.append(Fault(method="GET", status=403, times=2))
+    up = ours.xmgen("up", stack, "--yes")
+    assert up.ok, up.output
+    assert "Which jobs have failed cannot be known. Vertex AI answers 403: as the test wants it" in up.output
+    assert len(ours.service.bodies) == 1
+    remove(ours, stack, [BUCKET])
 
 
 def test_whether_jobs_write_to_the_environments_bucket_is_decided_once(ours: Google) -> None:

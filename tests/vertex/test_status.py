@@ -48,7 +48,7 @@ def test_the_status_is_that_of_the_job_when_it_was_last_seen(
         "initErrors": errors,
     }
     export = json.dumps({"deployment": {"resources": [resource]}})
-    assert trials.custom_jobs(plan, export) == [
+    assert trials.custom_jobs(plan, trials.job_states(export)) == [
         Trial(
             name=first,
             arguments={"a": "1"},

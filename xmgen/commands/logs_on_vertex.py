@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xmgen.commands import output
+from xmgen.commands import on_vertex, output
 from xmgen.engine import session, trials
 from xmgen.engine.cloud_logging import CloudLogging
 from xmgen.engine.pod_logs import Window
-from xmgen.engine.session import Session
 from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError, Problem
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.provider.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, 
         raise OperationError(Problem("no trial is submitted", where=stack, hint=f"`xmgen up {stack}` runs it"))
     if follow:
         raise OperationError(*(Problem("`gcloud` follows it", job.unit, f"`{job.streamed}`") for job in jobs))
-    logging = CloudLogging(jobs[0].project, _settings(work))
+    logging = CloudLogging(jobs[0].project, on_vertex.settings(work))
     empty: list[Problem] = []
     for job in jobs:
         printed = False
@@ -83,19 +80,6 @@ def _job(unit: str, state: StateResource) -> _Job:
         number,
         str(outputs.get("createTime") or ""),
         str(outputs.get("logUrl") or ""),
-    )
-
-
-def _settings(work: Session) -> Settings:
-    """With the credentials that the stack's configuration names."""
-    config: dict[str, dict[str, Any]] = json.loads(
-        work.pulumi.run("config", "--json", "--show-secrets", "--stack", work.stack)
-    )
-    value = {key: str(each.get("value") or "") for key, each in config.items()}
-    return Settings(
-        credentials=value.get("gcp:credentials", ""),
-        access_token=value.get("gcp:accessToken", ""),
-        impersonate_service_account=value.get("gcp:impersonateServiceAccount", ""),
     )
 
 

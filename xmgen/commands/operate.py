@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from xmgen import configuration
-from xmgen.commands import bucket, on_cluster, output, reach, target
+from xmgen.commands import bucket, on_cluster, on_vertex, output, reach, target
 from xmgen.commands import settings as configured
 from xmgen.commands.operation import Options, Outcome, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
@@ -41,11 +41,17 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
             say(options, reach.GONE)
             if (told := _refreshed(reach.forgetting(work), options)) != "succeeded":
                 return exit_code(told)
+    elif plan.vertex is not None:
+        failed = on_vertex.again(work, plan)
+        say(options, *failed.said())
+        arguments += failed.arguments()
     outcome = run(work, arguments, progress, options, room)
     if plan.cluster is not None and outcome == "failed":
         say(options, *on_cluster.explain(work, plan, progress))
     elif plan.cluster is not None:
         on_cluster.finish(work, plan, progress)
+    elif plan.vertex is not None:
+        on_vertex.finish(work, plan, progress)
     units = list(progress.units.values())
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))
@@ -76,6 +82,12 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
             work, progress.forgets = reach.forgetting(work), True
         if again.unknown:
             say(options, again.unknown)
+    elif plan.vertex is not None:
+        failed = on_vertex.again(work, plan)
+        arguments += failed.arguments()
+        progress.reasons = failed.reasons
+        if failed.unknown:
+            say(options, failed.unknown)
     outcome = run(work, arguments, progress, options)
     if options.json:
         output.print_json_line(
@@ -230,7 +242,8 @@ def _closing(stack: str, outcome: Outcome, progress: Progress) -> str:
     summary = ", ".join(f"{count} {status}" for status, count in counts.items())
     match outcome:
         case "succeeded":
-            return f"\n{stack}: {summary}. `xmgen destroy {stack}` removes it."
+            again = f"`xmgen up {stack}` runs again what failed, " if counts["failed"] else ""
+            return f"\n{stack}: {summary}. {again}`xmgen destroy {stack}` removes it."
         case "failed":
             return f"\n{stack}: {summary}. `xmgen up {stack}` runs again what did not finish."
         case "interrupted":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmgen.commands import on_cluster, output, target
+from xmgen.commands import on_cluster, on_vertex, output, target
 from xmgen.commands.results import print_failures, print_results, print_waiting
 from xmgen.engine import backend, session, trials
 from xmgen.engine.trials import Trial
@@ -25,7 +25,8 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         units, unreached = on_cluster.units(work, plan, export)
         current = unreached is None
     elif plan.vertex:
-        units, current = trials.custom_jobs(plan, export), False
+        units, unreached = on_vertex.units(work, plan, export)
+        current = unreached is None
     else:
         state = trials.runs(export) if export is not None else {}
         units = [

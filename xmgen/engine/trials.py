@@ -139,9 +139,8 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
     ]
 
 
-def custom_jobs(plan: Plan, export: str | None) -> list[Trial]:
-    """The units of an experiment on Vertex AI, from the stack's state; None when there is no stack."""
-    state = job_states(export)
+def custom_jobs(plan: Plan, state: Mapping[str, StateResource]) -> list[Trial]:
+    """The units of an experiment on Vertex AI. state: its CustomJobs, by logical name."""
     return [_custom_job(name, varying, state.get(name)) for name, varying in rows(plan)]
 
 

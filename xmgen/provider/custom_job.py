@@ -36,6 +36,9 @@ ENDED = frozenset(
 LOST = "LOST"
 """Our own: the job ran when it was last seen, and the API no longer knows it."""
 
+FAILED = ENDED - {SUCCEEDED} | {LOST}
+"""A job that was last seen so is run again, like anything else that failed or was stopped."""
+
 _REFUSALS = 3
 """After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""
 
@@ -82,7 +85,7 @@ class CustomJobResource:
         before, after = custom_job_meaning.meaning(olds), custom_job_meaning.meaning(news)
         changes = differences(before, after)
         replaces = frozenset(path for path in changes if path != "wait")
-        if not replaces and _to_be_run_again(state, waited=bool(after.get("wait"))):
+        if not replaces and state.get("state") in FAILED:
             return Difference(changes={"state": "update"}, replaces=frozenset({"state"}), of_outputs=True)
         return Difference(changes=changes, replaces=replaces)
 
@@ -210,12 +213,6 @@ class CustomJobResource:
 def place_of(inputs: Properties, name: str) -> Place:
     _, project, _, region, *_ = name.split("/")
     return Place(str(inputs.get("project") or project), str(inputs.get("region") or region))
-
-
-def _to_be_run_again(state: Properties, *, waited: bool) -> bool:
-    """A job that failed is run again where somebody waits for its success; one that is lost always."""
-    known = state.get("state")
-    return known == LOST or (waited and known in ENDED and known != SUCCEEDED)
 
 
 def outputs_of(job: Job, place: Place, hidden: frozenset[str]) -> Properties:
