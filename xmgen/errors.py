@@ -55,7 +55,7 @@ class OperationError(XmgenError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'learning_rate'?`, or the known words when none is close."""
-    choices: Sequence[str] = sorted(known, key=_natural)
+    choices: Sequence[str] = sorted(set(known), key=_natural)
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
