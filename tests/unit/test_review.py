@@ -314,6 +314,40 @@ def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(reposito
     assert "is stale" in said()
 
 
+def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> None:
+    """Of a launch script that was not compiled, and of a generated file that was edited by hand."""
+    launcher, program = repository.root / "code" / "launcher.py", repository.root / "stacks" / "sweep" / "cluster.py"
+    code = repository.root / "code" / "trainer"
+    code.mkdir(parents=True)
+    (code / "train.py").write_text("1\n")
+    launcher.write_text("1\n")
+    program.write_text("1\n")
+    text = lock.dumps(sweep("lr=1", executables=(python_container(digest=sources.digest(code)),)))
+    repository.commit(text, "compiled")
+    launcher.write_text("2\n")
+    program.write_text("2\n")
+    (repository.root / "elsewhere").write_text("")
+    said = (
+        "No stack changes, as far as their lock files say.\n\n"
+        "Stack `sweep`: `code/launcher.py`, `stacks/sweep/cluster.py` changed, and its lock file, of which this review "
+        "is, did not. `xmgen check sweep` says whether the stack is what its source compiles to.\n"
+    )
+
+    def markdown_of(*arguments: str) -> str:
+        return CliRunner().invoke(cli, ["review", *arguments], catch_exceptions=False).stdout
+
+    assert markdown_of("--base", "compiled") == said
+    repository.commit(text, "edited")
+    assert markdown_of("--base", "compiled", "--head", "edited") == said
+    assert json.loads(markdown_of("--base", "compiled", "--json"))["stacks"][0]["files"] == [
+        "code/launcher.py",
+        "stacks/sweep/cluster.py",
+    ]
+    # With the lock file it was compiled.
+    repository.commit(lock.dumps(sweep("lr=1", "lr=2")), "recompiled")
+    assert "lock file" not in markdown_of("--base", "compiled")
+
+
 def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Repository) -> None:
     repository.commit('{"version": 0}', "unreadable")
     result = review("--base", "unreadable", "--head", "two")

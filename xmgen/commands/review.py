@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
+from xmgen import recompile
 from xmgen.commands import output
 from xmgen.errors import XmgenError
 from xmgen.plan import Plan
@@ -11,7 +13,7 @@ from xmgen.project import Project
 from xmgen.review import commits, report
 from xmgen.review.commits import Plans
 from xmgen.review.compare import StackChange, compare
-from xmgen.review.stale import Stale, stale
+from xmgen.review.stale import Stale, beside, stale
 
 
 def review(project: Project, base: str, head: str | None, *, json: bool) -> None:
@@ -19,16 +21,26 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
     before = commits.of_commit(project, base)
     after = commits.of_working_tree(project) if head is None else commits.of_commit(project, head)
     changes = [_change(stack, before, after) for stack in sorted(before.keys() | after.keys())]
-    if head is None:
-        changes = [replace(change, stale=_stale(project, after.get(change.stack))) for change in changes]
+    paths = commits.changed_paths(project, base, head)
+    changes = [
+        replace(change, stale=_stale(project, plan, paths, working_tree=head is None))
+        if isinstance(plan := after.get(change.stack), Plan)
+        else change
+        for change in changes
+    ]
     if json:
         output.print_json(report.as_json(changes))
     else:
         print(report.markdown(changes), end="")
 
 
-def _stale(project: Project, plan: Plan | XmgenError | None) -> Stale | None:
-    return stale(project.root, plan.experiment) if isinstance(plan, Plan) else None
+def _stale(project: Project, plan: Plan, changed: Set[str], *, working_tree: bool) -> Stale | None:
+    """working_tree: whether the code that is there belongs to the comparison."""
+    experiment = plan.experiment
+    found = stale(project.root, experiment) if working_tree else None
+    if not (files := beside(experiment, changed)):
+        return found
+    return replace(found or Stale((), recompile.of_experiment(project.root, experiment)), files=files)
 
 
 def _change(stack: str, before: Plans, after: Plans) -> StackChange:

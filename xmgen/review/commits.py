@@ -31,6 +31,13 @@ def of_working_tree(project: Project) -> Plans:
     }
 
 
+def changed_paths(project: Project, base: str, head: str | None) -> frozenset[str]:
+    """Relative to the project's folder: what differs between two commits, or a commit and the working tree."""
+    commits = [_commit(project, ref) for ref in (base, head) if ref is not None]
+    paths = _git(project, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", *commits, "--")
+    return frozenset((paths or "").split("\0")) - {""}
+
+
 def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenError:
     """text: of the lock file of a stack, whose cluster others may share."""
     where = f"{side}stack {stack}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from xmgen.resource_types import WORK_UNITS
@@ -23,9 +23,11 @@ def as_json(changes: Iterable[StackChange]) -> dict[str, Any]:
 
 def markdown(changes: Sequence[StackChange]) -> str:
     touched = [change for change in changes if change.change != "unchanged" or change.problem]
-    stale = "".join(f"\n{_stale(change.stack, change.stale)}" for change in changes if change.stale is not None)
+    found = [(change.stack, change.stale) for change in changes if change.stale is not None]
+    stale = "".join(f"\n{line}" for each in found for line in _stale(*each))
     if not touched:
-        return f"No stack changes.\n{stale}"
+        as_far = ", as far as their lock files say" if any(each.files for _, each in found) else ""
+        return f"No stack changes{as_far}.\n{stale}"
     rest = len(changes) - len(touched)
     sections = [_section(change) for change in touched]
     if rest:
@@ -33,12 +35,20 @@ def markdown(changes: Sequence[StackChange]) -> str:
     return "\n".join(sections) + stale
 
 
-def _stale(stack: str, stale: Stale) -> str:
-    code = ", ".join(map(code_span, stale.executables))
-    return (
-        f"Stack {code_span(stack)} is stale: the code of {code} is not what was compiled. "
-        f"{code_span(stale.command)} compiles it.\n"
-    )
+def _stale(stack: str, stale: Stale) -> Iterator[str]:
+    if stale.executables:
+        code = ", ".join(map(code_span, stale.executables))
+        yield (
+            f"Stack {code_span(stack)} is stale: the code of {code} is not what was compiled. "
+            f"{code_span(stale.command)} compiles it.\n"
+        )
+    if stale.files:
+        files = ", ".join(map(code_span, stale.files[:ROWS]))
+        more = f" and {len(stale.files) - ROWS} more" if len(stale.files) > ROWS else ""
+        yield (
+            f"Stack {code_span(stack)}: {files}{more} changed, and its lock file, of which this review is, did not. "
+            f"{code_span(f'xmgen check {stack}')} says whether the stack is what its source compiles to.\n"
+        )
 
 
 def _section(change: StackChange) -> str:
@@ -123,6 +133,7 @@ def _stack_json(change: StackChange) -> dict[str, Any]:
         "problem": change.problem,
         "unchangedUnits": change.unchanged,
         "stale": list(change.stale.executables) if change.stale else [],
+        "files": list(change.stale.files) if change.stale else [],
         "units": [
             {
                 "change": unit.change,
