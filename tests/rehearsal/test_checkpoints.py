@@ -9,7 +9,7 @@ import pytest
 
 from tests.rehearsal.disturbances import STACK, World, enable, engines, kill, runs, until
 from tests.rehearsal.test_interruptions import NAMESPACE, check_and_destroy
-from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
@@ -51,7 +51,7 @@ class Killer:
         self.kills = 0
 
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
-        if not isinstance(change, Resource) or change.status != "done" or (change.type, change.name) in self.hit:
+        if not isinstance(change, ResourceStep) or change.status != "done" or (change.type, change.name) in self.hit:
             return
         # The engine says so before it has written it; and what a dead one has said is heard all the same.
         victims = engines(self._rehearsal)

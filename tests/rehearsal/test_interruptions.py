@@ -27,7 +27,7 @@ from tests.rehearsal.disturbances import (
     up_until_done,
 )
 from xmgen.engine import orphans, stalls
-from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -83,7 +83,7 @@ class Killer:
 
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
         """Of what is created on the cluster."""
-        if isinstance(change, Resource) and change.type.startswith("kubernetes:") and change.status == "started":
+        if isinstance(change, ResourceStep) and change.type.startswith("kubernetes:") and change.status == "started":
             urn = f"urn:pulumi:{STACK}::experiments::{change.type}::{change.name}"
             if not self._new(urn):
                 return
@@ -93,7 +93,7 @@ class Killer:
                 until(lambda: self._is_there(change) or not any(map(runs, victims)))
             self._kill(victims)
 
-    def _is_there(self, change: Resource) -> bool:
+    def _is_there(self, change: ResourceStep) -> bool:
         """On the cluster. A name there is the resource's own, or goes on after it."""
         path = PATHS[change.type]
         return any(
@@ -243,7 +243,7 @@ def test_providers_and_the_api_server_are_killed_one_after_the_other(
                 raise LostResponse
 
     def hear(phase: str, progress: Progress, change: Change | None) -> None:
-        if isinstance(change, Resource) and on_cluster and change.status == "started":
+        if isinstance(change, ResourceStep) and on_cluster and change.status == "started":
             who, type = on_cluster[0]
             if change.type != type:
                 return
@@ -270,7 +270,7 @@ def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: Plan) -> None:
     killed: list[int] = []
 
     def hear(phase: str, progress: Progress, change: Change | None) -> None:
-        if not killed and isinstance(change, Resource) and change.type == NAMESPACE:
+        if not killed and isinstance(change, ResourceStep) and change.type == NAMESPACE:
             killed.extend(plugins(stack))
             kill(engines(stack))
 
@@ -326,7 +326,7 @@ def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan)
 
 def test_ctrl_c_ends_a_rehearsal_without_a_verdict(stack: Rehearsal, plan: Plan) -> None:
     def interrupt(phase: str, progress: Progress, change: Change | None) -> None:
-        if isinstance(change, Resource) and (change.type, change.status) == (NODE_POOL, "started"):
+        if isinstance(change, ResourceStep) and (change.type, change.status) == (NODE_POOL, "started"):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xmgen.engine import events
-from xmgen.engine.events import Kept, Message, Progress, Removed, Resource, Step
+from xmgen.engine.events import Kept, Message, Progress, Removed, ResourceStep, Step
 from xmgen.engine.trials import Trial
 
 ROWS = [("a", {"rate": "1"}), ("b", {"rate": "2"})]
@@ -128,9 +128,9 @@ def test_other_resources_are_heard_of_when_they_are_worked_on() -> None:
         step("resOpFailedEvent", "create-replacement", "fit", kind),
     )
     assert changes == [
-        Resource("create", kind, "fit", "started"),
+        ResourceStep("create", kind, "fit", "started"),
         Message("error", "fit: the code changed"),
-        Resource("create", kind, "fit", "failed"),
+        ResourceStep("create", kind, "fit", "failed"),
     ]
     assert progress.count("waiting") == 2
 
@@ -215,7 +215,7 @@ def test_what_is_kept_is_not_deleted() -> None:
         step("resOutputsEvent", "delete", "other", bucket, old={"id": "ours-2"}),
     )
     assert (progress.kept, progress.deleted) == ([Kept(bucket, "output", "ours-1")], 1)
-    assert changes == [Resource("delete", bucket, "other", "done")]
+    assert changes == [ResourceStep("delete", bucket, "other", "done")]
 
 
 @pytest.mark.parametrize("forgets", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xmgen.commands.progress import line
-from xmgen.engine.events import Change, Message, Removed, Resource
+from xmgen.engine.events import Change, Message, Removed, ResourceStep
 from xmgen.engine.trials import Trial
 
 
@@ -19,8 +19,8 @@ from xmgen.engine.trials import Trial
         ),
         (Trial(name="a", arguments={}, status="failed", metrics={"x\n\x1b": "y\n"}), "failed    a  x\\n\\x1b=y\\n"),
         (Removed("a"), "removed   a"),
-        (Resource("create", "xmgen:local:Executable", "code", "started"), "creating  xmgen:local:Executable code"),
-        (Resource("delete", "xmgen:local:Executable", "code", "failed"), "failed    xmgen:local:Executable code"),
+        (ResourceStep("create", "xmgen:local:Executable", "code", "started"), "creating  xmgen:local:Executable code"),
+        (ResourceStep("delete", "xmgen:local:Executable", "code", "failed"), "failed    xmgen:local:Executable code"),
         (Message("error", "no space"), "error: no space"),
         (Message("error", "it ended with exit code 1", "a"), ""),
         (Message("warning", "metrics.json is left out", "a"), "warning: a: metrics.json is left out"),

@@ -14,7 +14,7 @@ from tests.unit.test_rehearsal_report import EVERYTHING, node, pod
 from xmgen import project
 from xmgen.commands import output
 from xmgen.commands import rehearse as command
-from xmgen.engine.events import Change, Message, Progress, Resource
+from xmgen.engine.events import Change, Message, Progress, ResourceStep
 from xmgen.errors import InputError
 from xmgen.plan import Plan
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
@@ -23,8 +23,8 @@ from xmgen.rehearsal.report import Report
 POOL, JOB = "gcp:container/nodePool:NodePool", "kubernetes:batch/v1:Job"
 
 
-def resource(type: str, name: str, status: str, operation: str = "create") -> Resource:
-    return Resource(name=name, type=type, operation=cast(Any, operation), status=cast(Any, status))
+def resource(type: str, name: str, status: str, operation: str = "create") -> ResourceStep:
+    return ResourceStep(name=name, type=type, operation=cast(Any, operation), status=cast(Any, status))
 
 
 def shown(capsys: pytest.CaptureFixture[str], report: Report) -> list[str]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from xmgen.commands import output
 from xmgen.commands.results import STYLES
-from xmgen.engine.events import Change, Message, Progress, Removed, Resource
+from xmgen.engine.events import Change, Message, Progress, Removed, ResourceStep
 from xmgen.engine.trials import Trial, as_json
 
 VERBS = {"create": ("creating", "created"), "update": ("updating", "updated"), "delete": ("deleting", "deleted")}
@@ -71,7 +71,7 @@ class JsonLines(PlainLines):
                 output.print_json_line({"event": "unit", **as_json(change)})
             case Removed():
                 output.print_json_line({"event": "unit", "unit": change.unit, "status": "removed"})
-            case Resource():
+            case ResourceStep():
                 output.print_json_line(
                     {
                         "event": "resource",
@@ -98,7 +98,7 @@ class LiveTable:
         self._progress = progress
         self._logs = logs
         self._started: dict[str, float] = {}
-        self._resources: dict[str, Resource] = {}
+        self._resources: dict[str, ResourceStep] = {}
         self._live = Live(console=output.console(), get_renderable=self._render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -114,7 +114,7 @@ class LiveTable:
         if isinstance(change, Trial) and change.status == "running":
             self._started[change.name] = time.monotonic()
             return
-        if isinstance(change, Resource):
+        if isinstance(change, ResourceStep):
             key = f"{change.type} {change.name}"
             if change.status == "started":
                 self._started[key] = time.monotonic()
@@ -161,11 +161,11 @@ def line(change: Change, *, logs: bool) -> str:
             return f"{change.status:<9} {change.name}{took}{metrics}"
         case Removed():
             return f"removed   {change.unit}"
-        case Resource(status="started"):
+        case ResourceStep(status="started"):
             return f"{VERBS[change.operation][0]:<9} {change.type} {change.name}"
-        case Resource(status="done"):
+        case ResourceStep(status="done"):
             return f"{VERBS[change.operation][1]:<9} {change.type} {change.name}"
-        case Resource():
+        case ResourceStep():
             return f"failed    {change.type} {change.name}"
         case Message(severity="info"):
             return _log_lines(change) if logs else ""

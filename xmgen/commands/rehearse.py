@@ -18,7 +18,7 @@ from rich.text import Text
 
 from xmgen.commands import output, target
 from xmgen.commands.progress import line
-from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
 from xmgen.plan import Plan
@@ -200,7 +200,9 @@ class Lines:
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
         if change is None:
             print(f"==> {phase}: {PHASES[phase]}", flush=True)
-        elif not (isinstance(change, Resource) and change.status == "started") and (text := line(change, logs=False)):
+            return
+        begins = isinstance(change, ResourceStep) and change.status == "started"
+        if not begins and (text := line(change, logs=False)):
             print(text, flush=True)
 
 
@@ -214,7 +216,7 @@ class LiveTable:
         self._phase = "up"
         self._started = time.monotonic()
         self._done = 0
-        self._running: dict[str, Resource] = {}
+        self._running: dict[str, ResourceStep] = {}
         self.live = Live(console=output.console(), get_renderable=self.render, refresh_per_second=4, transient=True)
 
     def hear(self, phase: str, progress: Progress, change: Change | None) -> None:
@@ -223,7 +225,7 @@ class LiveTable:
                 self._phase, self._started, self._done = phase, time.monotonic(), 0
                 self._running.clear()
                 return
-            if isinstance(change, Resource):
+            if isinstance(change, ResourceStep):
                 key = f"{change.type} {change.name}"
                 if change.status == "started":
                     self._running[key] = change

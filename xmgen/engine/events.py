@@ -85,7 +85,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ResourceStep:
     """Anything else that the engine works on, such as an image that is built."""
 
     operation: Literal["create", "update", "delete"]
@@ -103,7 +103,7 @@ class Kept:
     id: str
 
 
-Change = Trial | Removed | Resource | Message
+Change = Trial | Removed | ResourceStep | Message
 
 
 @dataclass(slots=True)
@@ -247,11 +247,11 @@ def progress(rows: Sequence[tuple[str, dict[str, str]]], jobs: Mapping[str, str]
     return Progress(units={name: Trial(name=name, arguments=varying) for name, varying in rows}, jobs=jobs or {})
 
 
-def _resource(kind: str, operation: str, type_: str, name: str) -> Resource | None:
+def _resource(kind: str, operation: str, type_: str, name: str) -> ResourceStep | None:
     # Pulumi's own are the stack and its providers, of which a user need not hear.
     if operation not in OPERATIONS or type_.startswith("pulumi:"):
         return None
-    return Resource(OPERATIONS[operation], type_, name, EVENTS[kind])
+    return ResourceStep(OPERATIONS[operation], type_, name, EVENTS[kind])
 
 
 def _after(metadata: Event) -> StateResource:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xmgen.engine import watches
-from xmgen.engine.events import Change, Resource
+from xmgen.engine.events import Change, ResourceStep
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.resource_types import JOB
 
@@ -37,7 +37,7 @@ class MisfitWatch(watches.Watch):
 
     def hear(self, change: Change) -> None:
         self.heard()
-        if isinstance(change, Resource):
+        if isinstance(change, ResourceStep):
             key = f"{change.type} {change.name}"
             if change.status == "started":
                 self._under_way[key] = change.type

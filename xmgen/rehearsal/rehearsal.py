@@ -21,7 +21,7 @@ from xmgen.engine import backend as backends
 from xmgen.engine import jobs, stalls
 from xmgen.engine import pulumi as cli
 from xmgen.engine.backend import Backend
-from xmgen.engine.events import Change, Progress, Resource
+from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.engine.kubernetes import Connection
 from xmgen.engine.pods import job_end
 from xmgen.engine.pulumi import Pulumi
@@ -373,7 +373,7 @@ def _collecting(changed: list[str], listener: Listener) -> Listener:
     """Note what was changed, once each; a replacement is a creation and a deletion."""
 
     def hear(phase: str, progress: Progress, change: Change | None) -> None:
-        if isinstance(change, Resource) and change.status == "done":
+        if isinstance(change, ResourceStep) and change.status == "done":
             name = f"{change.type} {change.name}"
             changed.extend([name] if name not in changed else [])
         listener(phase, progress, change)
