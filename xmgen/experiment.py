@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from xmgen.shell import ShellSafeArg
+
 VERSION = 1
 """Version of the serialised form. Raise it when a field changes meaning."""
 
@@ -32,13 +34,6 @@ class Reference:
     @property
     def token(self) -> str:
         return f"<xmgen:{self.kind}:{self.name}>"
-
-
-@dataclass(frozen=True, slots=True)
-class ShellSafeArg:
-    """An argument that a shell in the job's environment expands (XManager's opt-in). All others are argv."""
-
-    shell: str
 
 
 Arg = str | ShellSafeArg

@@ -9,7 +9,8 @@ import pytest
 from xmgen.provider import settings, wire
 from xmgen.provider.resource import differences
 from xmgen.provider.settings import Runner, Settings
-from xmgen.provider.unit import Docker, Job, Packaged, Shell, Unit, fingerprint, parse
+from xmgen.provider.unit import Docker, Job, Packaged, Unit, fingerprint, parse
+from xmgen.shell import ShellSafeArg
 from xmgen.urns import Urn
 
 SECRET = {wire.SIGNATURE: wire.SECRET, "value": "swordfish"}
@@ -126,7 +127,7 @@ def test_a_run_with_everything():
                 name="train",
                 hostname="1_1_train",
                 executable=packaged,
-                args=("--a=1", Shell("$B")),
+                args=("--a=1", ShellSafeArg("$B")),
                 env={"A": "1"},
                 cpu=0.5,
                 gpus=2,
@@ -228,7 +229,7 @@ def test_differences_are_named_by_path(old: wire.Value, new: wire.Value, expecte
 @pytest.mark.parametrize(
     ("worker", "ps", "args", "expected"),
     [
-        ("process", "process", ("--ps=ps:1", Shell("$X,ps:22")), ["ps:1", "ps:22", "ps:3"]),
+        ("process", "process", ("--ps=ps:1", ShellSafeArg("$X,ps:22")), ["ps:1", "ps:22", "ps:3"]),
         ("process", "container", ("--ps=ps:1",), ["ps:1", "ps:3"]),
         ("container", "process", ("--ps=ps:1",), ["ps:1", "ps:3"]),
         ("container", "container", ("--ps=ps:1",), []),
@@ -236,7 +237,7 @@ def test_differences_are_named_by_path(old: wire.Value, new: wire.Value, expecte
     ],
 )
 def test_names_of_jobs_resolve_between_containers_only(
-    worker: Runner, ps: Runner, args: tuple[str | Shell, ...], expected: list[str]
+    worker: Runner, ps: Runner, args: tuple[str | ShellSafeArg, ...], expected: list[str]
 ) -> None:
     jobs = (
         Job(name="worker", executable=Packaged(name="a", runner=worker), args=args, env={"PS": "ps:3"}),

@@ -249,7 +249,7 @@ def test_a_late_binding_goes_through_the_wrapper_and_plain_arguments_around_it()
     chief, worker = (pool["containerSpec"] for pool in spec(compiled)["workerPoolSpecs"])
     script = 'exec python -m train "${1}" --chief=%objectname(workerpool0)% "${2}"'
     assert chief["command"] == ["python3", custom_jobs.WRAPPER, script, "--a=$5", "b c"]
-    assert worker["command"] == ["python3", custom_jobs.WRAPPER, "exec python -m train "]
+    assert worker["command"] == ["python3", custom_jobs.WRAPPER, "exec python -m train"]
     assert "args" not in chief
     [image] = planner.plan(compiled).images
     dockerfile = image.files["Dockerfile"]

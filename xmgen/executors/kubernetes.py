@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xmgen import names
+from xmgen import names, shell
 from xmgen.arguments import text_of
 from xmgen.catalog.allocatable import GIB, MIB, Resources
 from xmgen.catalog.placement import NODES_LABEL, Placement
@@ -28,7 +27,7 @@ from xmgen.executors.kubernetes_objects import (
     priority_class_name,
 )
 from xmgen.executors.texts import Texts, from_secret, secret_variable
-from xmgen.experiment import Arg, Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
+from xmgen.experiment import Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
 from xmgen.plan import Manifest, Value
 
 UNIT_LABEL = "xmgen/unit"
@@ -291,7 +290,7 @@ def _container(context: Context, job: Job, image: Image, placement: Placement) -
     container: Manifest = {"name": names.slug(job.name) or "job", "image": image.reference}
     if any(isinstance(arg, ShellSafeArg) for arg in job.args):
         assert image.entrypoint is not None  # noqa: S101 — the planner refuses such jobs of images we did not build
-        container["command"] = [texts.literal(part) for part in shell_command(image.entrypoint, job.args)]
+        container["command"] = [texts.literal(part) for part in shell.command(image.entrypoint, job.args)]
     elif job.args:
         container["args"] = [texts.literal(cast(str, arg)) for arg in job.args]
     environment = [texts.variable(name, value) for name, value in job.env.items()]
@@ -313,21 +312,6 @@ def _container(context: Context, job: Job, image: Image, placement: Placement) -
         ),
     ]
     return container
-
-
-def shell_command(entrypoint: Sequence[str], args: Sequence[Arg]) -> list[str]:
-    """A shell that expands the ShellSafeArgs and hands on every other argument untouched."""
-    plain = [arg for arg in args if isinstance(arg, str)]
-    words: list[str] = []
-    position = 0
-    for arg in args:
-        if isinstance(arg, ShellSafeArg):
-            words.append(arg.shell)
-        else:
-            position += 1
-            words.append(f'"${{{position}}}"')
-    program = " ".join(shlex.quote(part) for part in entrypoint)
-    return ["/bin/sh", "-c", f"exec {program} {' '.join(words)}", "sh", *plain]
 
 
 def _shared_memory(executor: Kubernetes) -> Manifest:

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from xmgen import names
+from xmgen import names, shell
 from xmgen.catalog.vertex import DISK_GB, VertexMachine
 from xmgen.executors.images import Image
-from xmgen.executors.kubernetes import OUTPUT_BUCKET, OUTPUT_VARIABLE, shell_command
+from xmgen.executors.kubernetes import OUTPUT_BUCKET, OUTPUT_VARIABLE
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.plan import Manifest, PlannedImage, Value
 
@@ -191,7 +191,7 @@ def _container(job: Job, image: Image, output: str) -> Manifest:
     container: Manifest = {"imageUri": image.reference}
     if any(isinstance(arg, ShellSafeArg) for arg in job.args) or is_late_bound(job):
         assert image.entrypoint is not None  # noqa: S101 — the planner refuses such jobs of images we did not build
-        command = shell_command(image.entrypoint, job.args)
+        command = shell.command(image.entrypoint, job.args)
         if is_late_bound(job):
             [_, _, script, _, *plain] = command
             command = ["python3", WRAPPER, script, *plain]

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from xmgen import shell
 from xmgen.provider import daemon
-from xmgen.provider.processes import CannotStart, argv
-from xmgen.provider.unit import Job, Shell
+from xmgen.provider.processes import CannotStart
+from xmgen.provider.unit import Job
+from xmgen.shell import ShellSafeArg
 
 if TYPE_CHECKING:
     from docker.models.containers import Container as DockerContainer
@@ -104,8 +106,8 @@ def _docker_name(text: str) -> str:
 
 def _command(job: Job, entrypoint: Sequence[str]) -> dict[str, Any]:
     """Arguments follow the image's entry point. Where a shell is to expand some, it takes the entry point's place."""
-    if any(isinstance(arg, Shell) for arg in job.args):
-        return {"entrypoint": argv(entrypoint, job.args), "command": []}
+    if any(isinstance(arg, ShellSafeArg) for arg in job.args):
+        return {"entrypoint": shell.command(entrypoint, job.args), "command": []}
     return {"command": list(job.args)} if job.args else {}
 
 

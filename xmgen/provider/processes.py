@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from xmgen import shell
 from xmgen.errors import OperationError, Problem
 from xmgen.provider import watchdog
-from xmgen.provider.unit import Job, Shell
+from xmgen.provider.unit import Job
 
 _OWN_TO_PULUMI = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_ACCESS_TOKEN")
 """Secrets of the engine's, which it hands to its plugins; no business of a trial."""
@@ -26,28 +27,13 @@ _DRAIN_SECONDS = 1.0
 """How long to wait for the last output of a job that has ended, should something still hold its pipe."""
 
 
-def argv(command: Sequence[str], args: Sequence[str | Shell]) -> list[str]:
-    """The command with its arguments, byte for byte; `Shell` ones are expanded by /bin/sh when it starts."""
-    words: list[str | Shell] = [*command, *args]
-    if not any(isinstance(word, Shell) for word in words):
-        return [word for word in words if isinstance(word, str)]
-    script = ["exec"]
-    quoted: list[str] = []
-    for word in words:
-        if isinstance(word, Shell):
-            script.append(word.text)
-        else:
-            quoted.append(word)
-            script.append(f'"${{{len(quoted)}}}"')
-    return ["/bin/sh", "-c", " ".join(script), "sh", *quoted]
-
-
 def process_argv(job: Job) -> list[str]:
     """`python` is this interpreter: the one of the environment that the project uses."""
     command = list(job.executable.command)
     if command[:1] == ["python"]:
         command[0] = sys.executable
-    return argv(command, job.args)
+    plain = [arg for arg in job.args if isinstance(arg, str)]
+    return [*command, *plain] if len(plain) == len(job.args) else shell.command(command, job.args)
 
 
 def process_environment(job: Job, output: Path, gpus: Sequence[str] | None) -> dict[str, str]:

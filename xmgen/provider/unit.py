@@ -12,6 +12,7 @@ from typing import Literal
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.settings import Runner
 from xmgen.provider.wire import Properties, Value
+from xmgen.shell import ShellSafeArg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +61,6 @@ class Docker:
     mount_gcs_path: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """An argument that a shell expands in the job's environment."""
-
-    text: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """cpu: CPUs asked for; None when the user left it open. service: is stopped when the other jobs have ended."""
@@ -74,7 +68,7 @@ class Job:
     name: str
     executable: Packaged
     hostname: str = ""
-    args: tuple[str | Shell, ...] = ()
+    args: tuple[str | ShellSafeArg, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     cpu: float | None = None
     gpus: int = 0
@@ -85,7 +79,7 @@ class Job:
     @property
     def texts(self) -> tuple[str, ...]:
         """Of its args and env."""
-        return (*(arg if isinstance(arg, str) else arg.text for arg in self.args), *self.env.values())
+        return (*(arg if isinstance(arg, str) else arg.shell for arg in self.args), *self.env.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,19 +262,19 @@ class _Reader:
         self.problem("ports", f"{value!r} is no port number")
         return 0
 
-    def arguments(self, key: str) -> tuple[str | Shell, ...]:
+    def arguments(self, key: str) -> tuple[str | ShellSafeArg, ...]:
         values = self._get(key)
         if values is None:
             return ()
         if not isinstance(values, list):
             self.problem(key, "must be a list")
             return ()
-        result: list[str | Shell] = []
+        result: list[str | ShellSafeArg] = []
         for index, value in enumerate(values):
             shell = value.get("shell") if isinstance(value, dict) and len(value) == 1 else None
             text = value if isinstance(value, str) else shell
             if isinstance(text, str) and "\0" not in text:
-                result.append(text if isinstance(value, str) else Shell(text))
+                result.append(text if isinstance(value, str) else ShellSafeArg(text))
             else:
                 self.problem(f"{key}[{index}]", "must be a text without NUL characters, or {shell: text}")
         return tuple(result)
