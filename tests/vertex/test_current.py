@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tests.vertex.job_service import NUMBER, TOKEN, Fault, JobService, set_state
+from tests.vertex.manifests import experiment
+from xmgen import planner
+from xmgen.commands import on_vertex
 from xmgen.engine import custom_jobs
+from xmgen.engine.session import Session
 from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError
 from xmgen.provider import custom_job_api
 from xmgen.provider.custom_job import ENDED, LOST, SUCCEEDED
 from xmgen.provider.settings import Settings
+from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.resource_types import CUSTOM_JOB
 
 
@@ -117,6 +124,35 @@ def test_secrets_that_a_job_printed_are_not_told(service: JobService) -> None:
     service.error = "no key-of-ada"
     there(service, [job], "FAILED", stack="sweep")
     assert current(service, {"a": job}, lambda: ["key-of-ada"])["a"].outputs["error"] == "no [secret]"
+
+
+def test_the_secrets_are_those_of_the_stack(service: JobService) -> None:
+    plan = planner.plan(experiment())
+    unit = plan.units[0].name
+    running = known(unit, 1, "RUNNING")
+    service.error = "no key-of-ada at https://ada"
+    there(service, [running], "FAILED", stack="sweep")
+
+    def exported(secret: dict[str, str]) -> str:
+        env = [{"name": "KEY", "value": {SIGNATURE: SECRET, **secret}}]
+        spec = {"workerPoolSpecs": [{"containerSpec": {"env": env}}]}
+        document = {**running.document, "inputs": {**running.inputs, "jobSpec": spec}}
+        return json.dumps({"deployment": {"resources": [document]}})
+
+    answers = {
+        ("config", "--json", "--show-secrets"): json.dumps(
+            {
+                "gcp:accessToken": {"value": TOKEN, "secret": True},
+                "xmgen:vertexEndpoint": {"value": service.address, "secret": False},
+            }
+        ),
+        ("stack", "export", "--show-secrets"): exported({"plaintext": json.dumps("key-of-ada")}),
+    }
+    pulumi = SimpleNamespace(run=lambda *arguments: answers[arguments[:3]])
+    work = cast(Session, SimpleNamespace(stack="sweep", pulumi=pulumi))
+    [trial], unreached = on_vertex.units(work, plan, exported({"ciphertext": "v1:abc"}))
+    assert (trial.status, unreached) == ("failed", None)
+    assert trial.reasons[0].startswith("no [secret] at https://ada\n  https://console.cloud.google.com")
 
 
 @pytest.mark.parametrize(
