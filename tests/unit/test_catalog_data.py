@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-import xmgen.catalog as registry
+from xmgen import catalog
 
-FOLDER = Path(registry.__file__).parent
+FOLDER = Path(catalog.__file__).parent
 DATA: dict[str, Any] = json.loads((FOLDER / "catalog.json").read_text())
 TOPOLOGIES: dict[str, Any] = json.loads((FOLDER / "tpu_topologies.json").read_text())
 

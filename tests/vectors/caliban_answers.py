@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import xmgen.catalog as registry
-from xmgen import planner
+from xmgen import catalog, planner
 from xmgen.catalog import options
 from xmgen.catalog.model import Gpu
 from xmgen.catalog.vertex import vertex_machine
@@ -70,7 +69,7 @@ def _spec(parse: Callable[..., machines.Spec]) -> Callable[[Any], Any]:
 
 
 def _config(spec: machines.Spec) -> Any:
-    found = registry.accelerator(spec.type)
+    found = catalog.accelerator(spec.type)
     assert not isinstance(found, Problem)
     kind = found.vertex_type if isinstance(found, Gpu) else found.vertex.accelerator_type
     return {"type": kind, "count": spec.count}
@@ -87,11 +86,11 @@ def _counts(name: str) -> Any:
 
 def _machines(given: Any) -> Any:
     spec = _spec_of(given["accel"], given["count"])
-    found = registry.accelerator(spec.type)
+    found = catalog.accelerator(spec.type)
     assert not isinstance(found, Problem)
     asked = Accelerator(type=found.id, count=spec.count)
     if isinstance(found, Gpu):
-        return sorted(each.machine.name for each in options.gpu_options(registry.catalog(), found, asked, None))
+        return sorted(each.machine.name for each in options.gpu_options(catalog.catalog(), found, asked, None))
     return sorted(found.vertex.machine_types)
 
 
@@ -109,7 +108,7 @@ def _regions(name: str) -> Any:
 
 def _machine_type(name: str | None) -> Any:
     if name is None:
-        return sorted(registry.catalog().machines)
+        return sorted(catalog.catalog().machines)
     machines.parse_machine_type(name)
     return name
 
@@ -240,7 +239,7 @@ def _zone(text: Any) -> Any:
 
 
 def _gke_gpu(label: str) -> Any:
-    return next((_name(gpu.id) for gpu in registry.catalog().gpus.values() if gpu.label == label), None)
+    return next((_name(gpu.id) for gpu in catalog.catalog().gpus.values() if gpu.label == label), None)
 
 
 def _gke_tpu(text: str) -> Any:

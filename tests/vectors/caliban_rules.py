@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import xmgen.catalog as registry
 from tests.vectors.caliban_answers import GROUP, REJECTED, USER
+from xmgen import catalog
 from xmgen.catalog.model import Gpu, MachineType, Tpu
 from xmgen.errors import Problem
 from xmgen.frontends.caliban.labels import key_label, value_label
@@ -52,7 +52,7 @@ def adjusted(vector: dict[str, Any], expected: Any) -> tuple[Any, list[str]]:
 
 
 def _accelerator(name: str) -> Gpu | Tpu | None:
-    found = registry.accelerator(f"tpu_{name}" if re.fullmatch(r"[vV]\d[a-z]*", name) else name)
+    found = catalog.accelerator(f"tpu_{name}" if re.fullmatch(r"[vV]\d[a-z]*", name) else name)
     return None if isinstance(found, Problem) else found
 
 
@@ -95,7 +95,7 @@ def _counts(name: Any, expected: Any) -> Any:
 def _machine_tables(given: Any, expected: Any) -> Any:
     """Machine types are the catalog's: N1 machines take GPUs as they do today, others exist as well, `cloud_tpu` is a
     name of AI Platform's."""
-    known = registry.catalog()
+    known = catalog.catalog()
     if given is None:
         return sorted(known.machines)
     if isinstance(given, str):
@@ -135,7 +135,7 @@ def _node_labels(given: Any, expected: Any) -> Any:
         cores = found.cores_per_chip if found.counted_in == "cores" else 1
         sizes = {_chips(each) * cores for each in found.topologies}
         return [match[1].upper(), count] if count in sizes or (found.vertex.cores and count == 8) else None
-    gpus = {gpu.label: gpu.id.upper() for gpu in registry.catalog().gpus.values()}
+    gpus = {gpu.label: gpu.id.upper() for gpu in catalog.catalog().gpus.values()}
     return gpus.get(given)
 
 
@@ -315,11 +315,11 @@ def _with_values(labels: dict[str, str], args: list[str]) -> dict[str, str]:
 def _vertex(given: Any, expected: Any) -> Any:
     """AI Platform's training is gone: a job runs on Vertex AI, on the smallest machine there with as much as the one
     that was asked for. A job has GPUs or a TPU, not both."""
-    asked = registry.catalog().machines.get(given["machine_type"])
+    asked = catalog.catalog().machines.get(given["machine_type"])
     if asked is None or (given.get("gpu_spec") and given.get("tpu_spec")):
         return REJECTED
     kind, count = None, 0
-    machines = [registry.catalog().machines[name] for name in registry.catalog().vertex.cpu_machines]
+    machines = [catalog.catalog().machines[name] for name in catalog.catalog().vertex.cpu_machines]
     for option in ("gpu_spec", "tpu_spec"):
         if not given.get(option):
             continue
@@ -330,7 +330,7 @@ def _vertex(given: Any, expected: Any) -> Any:
         if isinstance(found, Tpu):
             return _vertex_jobs(expected, given, "cloud-tpu", [found.vertex.accelerator_type, count])
         kind = found.vertex_type
-        known = registry.catalog()
+        known = catalog.catalog()
         rows = [
             row for row in known.vertex.attach_counts if count in row.counts.get(found.id, ()) and not row.uncertain
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.provider import custom_job_shape
 from xmgen.provider.custom_job_api import LABEL, Job
 from xmgen.provider.wire import Properties, Value, plain
@@ -73,7 +73,7 @@ def _drop_only_disk(pool: Properties) -> None:
     disk, spec = pool.get("diskSpec"), pool.get("machineSpec")
     if not isinstance(disk, dict) or not isinstance(spec, dict):
         return
-    machine = registry.catalog().machines.get(str(spec.get("machineType")))
+    machine = catalog.catalog().machines.get(str(spec.get("machineType")))
     if machine is not None and machine.boot_disks == (disk.get("bootDiskType"),):
         del disk["bootDiskType"]
     if not disk:

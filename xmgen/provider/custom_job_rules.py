@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog.model import MachineType, Provisioning
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
@@ -102,7 +102,7 @@ def _scheduling(scheduling: Properties, machines: list[Properties]) -> Found:
     from xmgen.catalog.vertex import is_sold
 
     for spec in known:
-        machine, topology = registry.catalog().machines.get(str(spec.get("machineType"))), spec.get("tpuTopology")
+        machine, topology = catalog.catalog().machines.get(str(spec.get("machineType"))), spec.get("tpuTopology")
         if machine is not None and not is_sold(machine, way, str(topology) if topology else None):
             yield where, Problem(f"Vertex AI has no {machine.name} {topology or ''}".rstrip() + f" with {strategy}")
 
@@ -185,7 +185,7 @@ def _machine(spec: Properties, where: str) -> Found:
     if isinstance(affinity, dict) and affinity.get("reservationAffinityType") == "SPECIFIC_RESERVATION":
         yield from _reservation(affinity, where)
     kind = str(accelerator) if accelerator is not None else None
-    known = registry.catalog()
+    known = catalog.catalog()
     machine = known.machines.get(name)
     if any(name in tpu.vertex.machine_types for tpu in known.tpus.values()):
         yield from _tpu(spec, name, kind, count, where)
@@ -204,7 +204,7 @@ def _reservation(affinity: Properties, where: str) -> Found:
 
 
 def _accelerated(machine: MachineType, kind: str | None, count: int, where: str) -> Found:
-    gpu = registry.catalog().gpus.get(machine.accelerator or "")
+    gpu = catalog.catalog().gpus.get(machine.accelerator or "")
     if gpu is None or gpu.vertex_type is None or not machine.vertex:
         yield f"{where}.machineType", Problem(f"Vertex AI has no custom jobs on {machine.name}")
     elif (kind, count) != (gpu.vertex_type, machine.accelerator_count):
@@ -218,7 +218,7 @@ def _accelerated(machine: MachineType, kind: str | None, count: int, where: str)
 
 
 def _attached(name: str, kind: str, count: int, where: str) -> Found:
-    known = registry.catalog()
+    known = catalog.catalog()
     attachable = {gpu.vertex_type: gpu.id for gpu in known.gpus.values() if gpu.attach_limits}
     if kind not in attachable:
         gpu = next((gpu for gpu in known.gpus.values() if gpu.vertex_type == kind), None)
@@ -237,7 +237,7 @@ def _attached(name: str, kind: str, count: int, where: str) -> Found:
 
 
 def _tpu(spec: Properties, name: str, kind: str | None, count: int, where: str) -> Found:
-    for tpu in registry.catalog().tpus.values():
+    for tpu in catalog.catalog().tpus.values():
         if name not in tpu.vertex.machine_types:
             continue
         if tpu.vertex.accelerator_type is None:
@@ -257,7 +257,7 @@ def _tpu(spec: Properties, name: str, kind: str | None, count: int, where: str) 
             return
     allowed = [
         tpu.vertex.accelerator_type
-        for tpu in registry.catalog().tpus.values()
+        for tpu in catalog.catalog().tpus.values()
         if name in tpu.vertex.machine_types and tpu.vertex.accelerator_type
     ]
     yield f"{where}.acceleratorType", Problem(f"{name} needs an accelerator", hint=f"one of {', '.join(allowed)}")
@@ -271,7 +271,7 @@ def _on_tpus(pools: Value) -> bool:
 
 def _is_tpu(spec: Properties) -> bool:
     name = spec.get("machineType")
-    return any(name in tpu.vertex.machine_types for tpu in registry.catalog().tpus.values())
+    return any(name in tpu.vertex.machine_types for tpu in catalog.catalog().tpus.values())
 
 
 def _machine_spec(pool: Properties) -> Properties:

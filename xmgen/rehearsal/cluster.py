@@ -123,9 +123,14 @@ class SimulatedCluster(ControlPlane):
         }
 
 
+_COLLECTIONS = {
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+}
+
+
 def _collection(policy: dict[str, Any]) -> str:
-    kind = f"{policy['kind'].lower()}s".replace("policys", "policies")
-    return f"/apis/{policy['apiVersion']}/{kind}"
+    return f"/apis/{policy['apiVersion']}/{_COLLECTIONS[policy['kind']]}"
 
 
 def _mutation(name: str, condition: str, change: str) -> list[dict[str, Any]]:

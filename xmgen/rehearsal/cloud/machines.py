@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog.model import MachineType
 
 TPU_LABELS = {
@@ -92,12 +92,12 @@ class Chips:
 
 
 def machine(name: str) -> MachineType | None:
-    return registry.catalog().machines.get(name)
+    return catalog.catalog().machines.get(name)
 
 
 def exists(name: str) -> bool:
     """Whether there may be such a machine type."""
-    known = registry.catalog()
+    known = catalog.catalog()
     return name in known.machines or name in known.not_offered or bool(_CPU_MACHINE.fullmatch(name))
 
 

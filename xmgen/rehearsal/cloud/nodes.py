@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.catalog.allocatable import DEFAULT_DISK_GB, MIB, node_allocatable
 from xmgen.catalog.model import NodeKind
 from xmgen.rehearsal.cloud import kinds, machines
@@ -68,7 +68,7 @@ class Template:
         }
 
     def system_requests(self) -> dict[str, str]:
-        pods = [pod for pod in registry.catalog().system_pods if pod.nodes in ("all", self.kind)]
+        pods = [pod for pod in catalog.catalog().system_pods if pod.nodes in ("all", self.kind)]
         return {
             "cpu": f"{sum(pod.cpu_millis for pod in pods)}m",
             "memory": str(sum(pod.memory_mib for pod in pods) * MIB),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import xmgen.catalog as registry
+from xmgen import catalog
 from xmgen.rehearsal.cloud import kinds, machines
 from xmgen.rehearsal.cloud.errors import Refusal
 from xmgen.rehearsal.cloud.kinds import (
@@ -182,7 +182,7 @@ def _zones(inputs: Properties, store: Store) -> list[str]:
 
 @_rule(NODE_POOL, "Compute Engine documentation, Machine families; zones of which every family is known (catalog)")
 def _machine_type(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name, known = _pool_machine(inputs), registry.catalog()
+    name, known = _pool_machine(inputs), catalog.catalog()
     for zone in _zones(inputs, store) or ["the cluster's zones"]:
         families = known.zone_families.get(zone)
         if not machines.exists(name) or (families is not None and machines.family(name) not in families):
@@ -210,7 +210,7 @@ def _accelerators(inputs: Properties, store: Store) -> Iterator[Refusal]:
 def _attached(name: str, kind: str, count: int) -> Iterator[Refusal]:
     """The limits of vCPUs and memory that come with the number of GPUs."""
     machine = machines.machine(name)
-    gpu = next(gpu for gpu in registry.catalog().gpus.values() if gpu.label == kind)
+    gpu = next(gpu for gpu in catalog.catalog().gpus.values() if gpu.label == kind)
     limit = gpu.attach_limits.get(count)
     if machine and limit and (machine.vcpus > limit.vcpus or machine.memory_gib > limit.memory_gib):
         yield _bad(
