@@ -225,6 +225,21 @@ def test_create_never_changes_a_file_that_is_there(project: Path, brought_up: li
         (["--set", "owner"], "--set: 'owner' is no setting"),
         (["--set", "gcp:projet=p"], "pulumi-gcp has no setting 'gcp:projet'\n  did you mean 'gcp:project'?"),
         ([], "lab cannot run without gcp:project\n  `xmgen cluster create lab --set gcp:project=…` sets it for good"),
+        (
+            [
+                "--location",
+                "europe-west4-a",
+                "--pool",
+                "t4=1,jobs=8",
+                "--pool",
+                "cpu=4",
+                "--filestore",
+                "--set",
+                "owner=a",
+            ],
+            "`xmgen cluster create lab --location europe-west4-a --pool t4=1,jobs=8 --pool cpu=4 --filestore "
+            "--set owner=a --set gcp:project=…` sets it for good",
+        ),
     ],
 )
 def test_create_writes_nothing_unless_all_of_it_is_right(

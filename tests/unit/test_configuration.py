@@ -142,6 +142,15 @@ PLAIN = "which --set would keep in plain text"
                 "  `xmgen up llm --set gcp:project=… --set rounds=… --secret wandbKey` sets them for good"
             ],
         ),
+        (
+            # What is given is kept no more than the command is run.
+            ["gcp:project=p", "owner=ada"],
+            ["wandbKey"],
+            [
+                "stacks/Pulumi.llm.yaml: llm cannot run without rounds\n"
+                "  `xmgen up llm --set gcp:project=p --set owner=ada --secret wandbKey --set rounds=…` sets it for good"
+            ],
+        ),
         (["wandbKey=hush"], [], [f"--set: 'wandbKey' is a secret, {PLAIN}\n  `--secret wandbKey` {{ASKS}}"]),
         (
             ["experiments:wandbKey=hush"],

@@ -48,7 +48,9 @@ def create(
     if not source.exists():
         options.arguments()
         _refuse_taken(project, source, name)
-        _refuse_wrong(project, text, place, name, pools, options)
+        given = ["--location", location] if location else []
+        given += [word for pool in pools for word in ("--pool", pool)] + ["--filestore"] * filestore
+        _refuse_wrong(project, text, place, name, pools, given, options)
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
         output.say(f"wrote {place}", error=options.json)
@@ -154,15 +156,23 @@ def _refuse_no_name(name: str) -> None:
 
 
 def _refuse_wrong(
-    project: Project, text: str, place: str, name: str, pools: Sequence[str], options: operate.Options
+    project: Project,
+    text: str,
+    place: str,
+    name: str,
+    pools: Sequence[str],
+    given: Sequence[str],
+    options: operate.Options,
 ) -> None:
-    """Raise InputError for what would not compile or run, in the words of the command line. text: of the file to be."""
+    """Raise InputError for what would not compile or run, in the words of the command line. text: of the file to be,
+    made of the options that are given.
+    """
     try:
         plan = planner.plan(frontend.build(document.parse(text, place), name), compiler.compiled_stacks(project.root))
     except InputError as error:
         raise InputError(*(_of_option(problem, place, pools) for problem in error.problems)) from None
     read = configuration.of_files(program.render(plan))
-    settings.refuse_wrong(project, name, read, options.settings, options.secrets, "cluster create")
+    settings.refuse_wrong(project, name, read, options.settings, options.secrets, ["cluster", "create", name, *given])
 
 
 def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:

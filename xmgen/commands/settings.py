@@ -65,11 +65,11 @@ def refuse_wrong(
     read: Sequence[Setting],
     settings: Sequence[str],
     secrets: Sequence[str],
-    command: str = "up",
+    command: Sequence[str] = (),
 ) -> None:
     """Raise InputError for what the stack does not read, for values that nothing could use, given or kept, for secrets
     that would be or are kept in plain text, and for what would still be missing. read: by the stack's program.
-    command: of xmgen's, to which options are to be added.
+    command: the arguments of xmgen, to which options are to be added: of `up` where there are none.
     """
     rules = _Rules.of(project, stack, read)
     pairs = [(_name(project, key), value) for key, _, value in (setting.partition("=") for setting in settings)]
@@ -86,11 +86,13 @@ def refuse_wrong(
     lacking = [each for each in configuration.missing(project, stack, read) if each.name not in given]
     if lacking and not problems:
         what = "it" if len(lacking) == 1 else "them"
+        words = [*(command or ["up", stack]), *(word for setting in settings for word in ("--set", setting))]
+        words += [word for key in secrets for word in ("--secret", key)]
         problems.append(
             Problem(
                 f"{stack} cannot run without {listed(lacking)}",
                 where=file,
-                hint=f"`xmgen {command} {stack} {options(lacking)}` sets {what} for good",
+                hint=f"`xmgen {shlex.join(words)} {options(lacking)}` sets {what} for good",
             )
         )
     if problems:
