@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,6 +11,9 @@ from xmgen.errors import Problem
 from xmgen.experiment import Executor, Experiment, Role, WorkUnit
 
 _E = TypeVar("_E", bound=Executor)
+
+_FEW = 3
+"""Jobs that are each named with a problem that they share."""
 
 Key = tuple[int, str]
 """A job: the position of its unit in `Experiment.units`, and its name."""
@@ -74,6 +78,21 @@ def located(experiment: Experiment, problems: Iterable[Problem], of_executors: I
     ]
     found.sort(key=lambda pair: positions.get(pair[0].where, len(positions)))
     return [at(experiment.origins, problem, key) for problem, key in found]
+
+
+def gathered(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems, of which one that many jobs have alike is said once, of the first, with the number of the others:
+    a launch script may make an executor for each trial of its sweep.
+    """
+    alike = Counter((problem.message, problem.hint) for problem in problems)
+    result: dict[tuple[str, str] | int, Problem] = {}
+    for position, problem in enumerate(problems):
+        said = problem.message, problem.hint
+        if alike[said] <= _FEW:
+            result[position] = problem
+        elif said not in result:
+            result[said] = replace(problem, where=f"{problem.where}, and {alike[said] - 1} others")
+    return list(result.values())
 
 
 def at(origins: Mapping[str, str], problem: Problem, key: str = "") -> Problem:

@@ -58,7 +58,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
     if not problems and not of_executors:
         of_executors = _mixed(experiment)
     if problems or of_executors:
-        raise InputError(*places.located(experiment, problems, of_executors))
+        raise InputError(*places.gathered(places.located(experiment, problems, of_executors)))
     on_cluster = cluster if isinstance(cluster, gke.ClusterPlan) else None
     on_vertex = managed if isinstance(managed, vertex.VertexPlan) else None
     units = tuple(_units(experiment, code, on_cluster, on_vertex))

@@ -41,3 +41,31 @@ def test_what_no_machine_has_is_said_of_the_line_that_asks_for_it(tmp_path: Path
         ("launcher.py:8, work unit 2, job tpu", "tpu_v5e has no topology '3x5'"),
         ("launcher.py:6", "executable 'launcher_py' is a program of this machine, which a cluster cannot run"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("trials", "places"),
+    [
+        (3, ["work unit 1, job x", "work unit 2, job x", "work unit 3, job x"]),
+        # Each with an executor of its own: once will do.
+        (60, ["work unit 1, job x, and 59 others"]),
+    ],
+)
+def test_a_mistake_of_a_sweep_is_said_once(tmp_path: Path, trials: int, places: list[str]) -> None:
+    script = tmp_path / "launcher.py"
+    script.write_text(
+        textwrap.dedent(f"""\
+            from xmanager import xm, xm_local
+            with xm_local.create_experiment('x') as experiment:
+                [image] = experiment.package([xm.container(xm_local.Kubernetes.Spec(), 'gcr.io/acme/x')])
+                for rate in range({trials}):
+                    experiment.add(xm.Job(image, xm_local.Kubernetes(xm.JobRequirements(t4=3)), args={{'rate': rate}}))
+                experiment.add(xm.Job(image, xm_local.Kubernetes(xm.JobRequirements(a100=3))))
+        """)
+    )
+    with pytest.raises(InputError) as caught:
+        planner.plan(xmanager.load(script, root=tmp_path, stack="sweep"))
+    assert [(each.where, each.message) for each in caught.value.problems] == [
+        *((f"launcher.py:5, {place}", "t4=3: no machine has 3 of these GPUs") for place in places),
+        (f"launcher.py:6, work unit {trials + 1}, job x", "a100=3: no machine has 3 of these GPUs"),
+    ]

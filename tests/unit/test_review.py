@@ -226,6 +226,12 @@ def test_markdown_says_what_a_reviewer_asks() -> None:
     assert markdown([unchanged]) == "No stack changes.\n"
 
 
+def test_what_a_removed_stack_leaves_up_is_said() -> None:
+    text = markdown([compare("sweep", planner.plan(experiment(job())), None)])
+    assert "## Stack `sweep` (removed)\n" in text
+    assert "\n\nWhat is up of it stays up until `xmgen destroy sweep`, which needs nothing of its folder.\n\n" in text
+
+
 def test_no_argument_becomes_markup() -> None:
     old = planner.plan(experiment(job("--text=a")))
     new = planner.plan(experiment(job("--text=`b` | <script>\n## c")))

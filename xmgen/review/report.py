@@ -58,6 +58,10 @@ def _section(change: StackChange) -> str:
     if change.problem:
         return f"{title}\n\nCannot be compared: {code_span(change.problem)}\n"
     parts = [title, _overview(change)]
+    if change.change == "removed":
+        # No `up` can be run for it any more.
+        command = code_span(f"xmgen destroy {change.stack}")
+        parts.append(f"What is up of it stays up until {command}, which needs nothing of its folder.")
     if change.units:
         parts.append(_unit_table(change.units))
     if change.resources:
