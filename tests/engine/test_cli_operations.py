@@ -293,6 +293,7 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
     status = json.loads(user.run("status", "rates", "--json"))
     assert [unit["status"] for unit in status["units"]][::2] == ["finished", "finished"]
     assert status["units"][1]["status"] in ("failed", "stopped", "waiting")
+    assert user.run("status", "rates").endswith("\n1 of 3 trials have not finished; `xmgen up rates` runs them.\n")
 
     hold.unlink()
     assert user.up() == ALL_FINISHED

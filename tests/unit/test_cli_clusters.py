@@ -61,6 +61,12 @@ def test_a_clusters_file_compiles_to_a_stack_of_its_name(project: Path) -> None:
     assert run("check").exit_code == 0
 
 
+def test_a_cluster_has_no_work_units_to_count_or_to_run(project: Path) -> None:
+    first, *_, last = run("compile", "team.cluster.yaml").stdout.splitlines()
+    assert first == "stacks/team: a cluster without jobs of its own, written"
+    assert last == "Next: `xmgen inspect team` shows it, `xmgen up team --set gcp:project=…` makes it."
+
+
 def test_the_choice_of_the_command_line_is_remembered(project: Path) -> None:
     run("compile", "team.cluster.yaml")
     assert run("compile", "sweep.yaml", "--cluster", "stack:team").exit_code == 0

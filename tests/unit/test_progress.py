@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from xmgen.commands.operate import closing
+from xmgen.commands.operation import Outcome
 from xmgen.commands.progress import line
-from xmgen.engine.events import Change, Message, Removed, ResourceStep
+from xmgen.engine.events import Change, Message, Progress, Removed, ResourceStep
 from xmgen.engine.trials import Trial
 
 
@@ -29,3 +31,27 @@ from xmgen.engine.trials import Trial
 )
 def test_lines(change: Change, expected: str) -> None:
     assert line(change, logs=False) == expected
+
+
+FINISHED = Trial(name="a", arguments={}, status="finished")
+FAILED = Trial(name="b", arguments={}, status="failed")
+
+
+@pytest.mark.parametrize(
+    ("units", "outcome", "expected"),
+    [
+        ([FINISHED], "succeeded", "s: 1 finished. `xmgen destroy s` removes it."),
+        (
+            [FINISHED, FAILED],
+            "succeeded",
+            "s: 1 finished, 1 failed. `xmgen up s` runs again what failed, `xmgen destroy s` removes it.",
+        ),
+        ([FINISHED, FAILED], "failed", "s: 1 finished, 1 failed. `xmgen up s` runs again what did not finish."),
+        ([FINISHED], "interrupted", "s: interrupted; 1 finished. `xmgen up s` goes on from here."),
+        ([], "succeeded", "s is up. `xmgen destroy s` removes it."),
+        ([], "failed", "s is not up, or not all of it. `xmgen up s` tries again."),
+        ([], "interrupted", "s: interrupted. `xmgen up s` goes on from here."),
+    ],
+)
+def test_the_last_words_of_up(units: list[Trial], outcome: Outcome, expected: str) -> None:
+    assert closing("s", outcome, Progress(units={unit.name: unit for unit in units})) == f"\n{expected}"

@@ -58,7 +58,8 @@ def compile_(
         output.say(f"  {note}")
     name = plan.experiment.stack
     options = settings.options(lacking)
-    output.say(f"Next: `xmgen inspect {name}` shows it, `xmgen up {' '.join([name, options]).rstrip()}` runs it.")
+    verb = "runs" if plan.units else "makes"
+    output.say(f"Next: `xmgen inspect {name}` shows it, `xmgen up {' '.join([name, options]).rstrip()}` {verb} it.")
 
 
 def check(project: Project, names: Sequence[str], *, json: bool) -> int:

@@ -60,7 +60,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
             output.say("")
             print_results(units)
             print_failures(units)
-        output.say(_closing(stack, outcome, progress))
+        output.say(closing(stack, outcome, progress))
     return exit_code(outcome)
 
 
@@ -237,9 +237,12 @@ def _print_steps(progress: Progress) -> None:
     output.say(f"{counts or 'nothing to do'}; {same} unchanged")
 
 
-def _closing(stack: str, outcome: Outcome, progress: Progress) -> str:
+def closing(stack: str, outcome: Outcome, progress: Progress) -> str:
+    """The last words of `up`: how the work units stand, and what goes on from there."""
     counts = Counter(unit.status for unit in progress.units.values())
     summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+    if not summary:
+        return _closing_of_cluster(stack, outcome)
     match outcome:
         case "succeeded":
             again = f"`xmgen up {stack}` runs again what failed, " if counts["failed"] else ""
@@ -248,6 +251,17 @@ def _closing(stack: str, outcome: Outcome, progress: Progress) -> str:
             return f"\n{stack}: {summary}. `xmgen up {stack}` runs again what did not finish."
         case "interrupted":
             return f"\n{stack}: interrupted; {summary}. `xmgen up {stack}` goes on from here."
+
+
+def _closing_of_cluster(stack: str, outcome: Outcome) -> str:
+    """Of a stack without work units, which is a cluster for those of others."""
+    match outcome:
+        case "succeeded":
+            return f"\n{stack} is up. `xmgen destroy {stack}` removes it."
+        case "failed":
+            return f"\n{stack} is not up, or not all of it. `xmgen up {stack}` tries again."
+        case "interrupted":
+            return f"\n{stack}: interrupted. `xmgen up {stack}` goes on from here."
 
 
 def _clear_runs(project: Project, stack: str, *, keep_outputs: bool) -> None:

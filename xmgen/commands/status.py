@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xmgen.commands import on_cluster, on_vertex, output, target
@@ -9,6 +10,7 @@ from xmgen.commands.results import print_failures, print_results, print_waiting
 from xmgen.engine import backend, session, trials
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
+from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
 
@@ -47,10 +49,19 @@ def status(project: Project, stack: str, *, json: bool) -> None:
             output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
         if not up and not active:
             output.say(f"\n{stack} is not up; `xmgen up {stack}` runs it.")
+        if up and not active and (left := _left(plan, units)):
+            output.say(f"\n{left} of {len(units)} trials have not finished; `xmgen up {stack}` runs them.")
         if active:
             output.say("\nAn operation is at work on the stack.")
     if unreached is not None:
         raise unreached
+
+
+def _left(plan: Plan, units: Sequence[Trial]) -> int:
+    """How many trials of this machine the next `up` would run; those elsewhere go on by themselves."""
+    if plan.cluster or plan.vertex:
+        return 0
+    return sum(unit.status != "finished" for unit in units)
 
 
 def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | None) -> Trial:

@@ -170,7 +170,9 @@ def plan_of(
 
 
 def counted(plan: Plan) -> str:
-    """`1 work unit`, `8 work units`."""
+    """`1 work unit`, `8 work units`; of a cluster that has none, what it is."""
+    if not plan.units:
+        return "a cluster without jobs of its own" if plan.experiment.pools is not None else "no work units"
     return f"{len(plan.units)} work unit{'' if len(plan.units) == 1 else 's'}"
 
 
