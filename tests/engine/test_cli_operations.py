@@ -474,7 +474,8 @@ def test_a_passphrase_of_which_pulumi_reads_a_part_replaces_none(user: User, pas
 
 def test_on_a_terminal_it_asks_first_and_shows_what_runs(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
-    assert terminal(user, "n\n")[0] == 1
+    code, shown = terminal(user, "n\n")
+    assert (code, "Nothing was run, created or removed." in shown) == (1, True)
     assert user.marks() == []
     code, shown = terminal(user, "y\n")
     assert code == 0

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from xmgen import configuration
-from xmgen.commands import bucket, on_cluster, on_vertex, output, reach, target
+from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, reach, target
 from xmgen.commands import settings as configured
-from xmgen.commands.operation import Options, Outcome, confirmed, exit_code, run, say
+from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.engine import events, session, trials
@@ -25,8 +25,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     stack = plan.experiment.stack
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
     work = _begun(project, plan, options)
-    count = len(plan.units)
-    if not confirmed(f"Run {count} work unit{'' if count == 1 else 's'} of {stack}?", options):
+    if asks(options) and not _wanted(work, plan, options):
         return 1
     _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
@@ -207,6 +206,17 @@ def _begun(project: Project, plan: Plan, options: Options) -> Session:
     if options.secrets:
         configured.refuse_unprotected(work)
     return work
+
+
+def _wanted(work: Session, plan: Plan, options: Options) -> bool:
+    """Ask whether to bring the stack up, with what that would run, create and remove."""
+    question, note = asking.of_up(plan, work.export() if work.exists() else None)
+    if note:
+        say(options, note)
+    if agreed := confirmed(question, options):
+        return agreed
+    say(options, "Nothing was run, created or removed.")
+    return False
 
 
 def _create(work: Session, options: Options) -> None:

@@ -126,11 +126,14 @@ def _from_state(progress: Progress, export: str) -> dict[str, Trial]:
     return known
 
 
-def confirmed(question: str, options: Options) -> bool:
+def asks(options: Options) -> bool:
+    """Whether there is somebody to ask, who has not said yes already."""
     # A stream that is closed is None.
-    if options.yes or not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):  # pyright: ignore[reportUnnecessaryComparison]
-        return True
-    return click.confirm(question, err=True)
+    return not options.yes and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def confirmed(question: str, options: Options) -> bool:
+    return click.confirm(question, err=True) if asks(options) else True
 
 
 def say(options: Options, *lines: str) -> None:

@@ -1,0 +1,111 @@
+"""What `up` asks on a terminal before it begins."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests import builders
+from tests.on_gke import experiment, job
+from xmgen import planner
+from xmgen.commands import asking
+from xmgen.experiment import Experiment
+from xmgen.plan import Plan
+from xmgen.resource_types import CLUSTER, NODE_POOL, RUN
+from xmgen.review.resources import resources
+
+SYSTEM = (NODE_POOL, "system")
+
+
+def here(*rates: str) -> Plan:
+    return planner.plan(sweep(*rates))
+
+
+def sweep(*rates: str) -> Experiment:
+    return builders.experiment(*(builders.job(f"--lr={rate}") for rate in rates))
+
+
+ONE, TWO, THREE = (here(*"123"[:count]) for count in (1, 2, 3))
+GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
+GKE_ONE = planner.plan(experiment(job("--lr=1")))
+
+
+def keys(plan: Plan) -> list[tuple[str, str]]:
+    return [(each.type, each.name) for each in resources(plan)]
+
+
+def export(*there: tuple[str, str], failed: bool = False) -> str:
+    return json.dumps(
+        {
+            "deployment": {
+                "resources": [
+                    {
+                        "urn": f"urn:pulumi:sweep::experiments::{type_}::{name}",
+                        "type": type_,
+                        "initErrors": ["job train exited with 3"] if failed and type_ == RUN else [],
+                    }
+                    for type_, name in [("pulumi:pulumi:Stack", "experiments-sweep"), *there]
+                ]
+            }
+        }
+    )
+
+
+AGAIN = "again only where code or definition changed."
+
+
+@pytest.mark.parametrize(
+    ("plan", "state", "question", "note"),
+    [
+        pytest.param(ONE, None, "Run 1 work unit of sweep?", "", id="no stack"),
+        pytest.param(TWO, export(), "Run 2 work units of sweep?", "", id="an empty stack"),
+        pytest.param(
+            ONE,
+            export(*keys(THREE)),
+            "Remove 2 work units of sweep?",
+            f"1 work unit is there already, and runs {AGAIN}",
+            id="only removes",
+        ),
+        pytest.param(
+            TWO,
+            export(*keys(TWO)),
+            "Bring sweep up to date?",
+            f"2 work units are there already, and run {AGAIN}",
+            id="nothing new",
+        ),
+        pytest.param(ONE, export(*keys(ONE), failed=True), "Run 1 work unit of sweep?", "", id="failed before"),
+        pytest.param(
+            THREE,
+            export(*keys(TWO), (RUN, "another")),
+            "Run 1 work unit of sweep, and remove 1 work unit?",
+            f"2 work units are there already, and run {AGAIN}",
+            id="runs and removes",
+        ),
+        pytest.param(
+            GKE,
+            None,
+            "Run 2 work units of sweep, and create 1 cluster and 2 node pools?",
+            "",
+            id="a cluster of its own",
+        ),
+        pytest.param(
+            GKE_ONE,
+            export(*keys(GKE), SYSTEM, (NODE_POOL, "old")),
+            "Remove 1 node pool and 1 job of sweep?",
+            f"1 work unit is there already, and runs {AGAIN}",
+            id="on a cluster",
+        ),
+        pytest.param(
+            ONE,
+            export((CLUSTER, "sweep"), SYSTEM),
+            "Run 1 work unit of sweep, and remove 1 cluster and 1 node pool?",
+            "",
+            id="from a cluster to this machine",
+        ),
+    ],
+)
+def test_the_question_says_what_runs_and_what_is_made_and_removed(
+    plan: Plan, state: str | None, question: str, note: str
+) -> None:
+    assert asking.of_up(plan, state) == (question, note)

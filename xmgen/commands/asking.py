@@ -1,0 +1,77 @@
+"""What `up` asks before it begins: what would run, and what would be made or removed for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from xmgen.engine import trials
+from xmgen.engine.state import resources
+from xmgen.engine.trials import Status
+from xmgen.plan import Plan
+from xmgen.resource_types import CLUSTER, NODE_POOL, WORK_UNITS
+from xmgen.review.resources import resources as declared
+
+_SYSTEM_POOL = (NODE_POOL, "system")
+"""Which every cluster of a stack's own has, whatever its experiment."""
+
+_NOUNS = {
+    **dict.fromkeys(WORK_UNITS.values(), "job"),
+    WORK_UNITS["local"]: "work unit",
+    CLUSTER: "cluster",
+    NODE_POOL: "node pool",
+}
+"""What costs or is lost, as a user calls it: a work unit on a cluster may be several Jobs."""
+
+
+def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
+    """The question, and what to say before it, which may be nothing. export: the stack's state; None where there is
+    no stack. Asks no cloud: what failed on a cluster after the last `up` or `status` counts as there.
+    """
+    stack = plan.experiment.stack
+    state = resources(export) if export is not None else []
+    there = {(each.type, each.name) for each in state if not each.delete}
+    wanted = {(each.type, each.name): None for each in declared(plan)}
+    if plan.cluster is not None and plan.cluster.kind == "own":
+        wanted[_SYSTEM_POOL] = None
+    run = sum(status in ("waiting", "failed", "stopped") for status in _statuses(plan, export))
+    created = _counted(type_ for type_, name in wanted if (type_, name) not in there and type_ in (CLUSTER, NODE_POOL))
+    removed = _counted(type_ for type_, name in sorted(there) if (type_, name) not in wanted and type_ in _NOUNS)
+    parts = [f"run {_number(run, 'work unit')} of {stack}"] if run else []
+    parts += [f"create {created}"] if created else []
+    parts += [f"remove {removed}"] if removed else []
+    text = ", and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    if not parts:
+        text = f"bring {stack} up to date"
+    elif not run:
+        text += f" of {stack}"
+    kept = len(plan.units) - run
+    note = ""
+    if kept:
+        verb = "is there already, and runs" if kept == 1 else "are there already, and run"
+        note = f"{_number(kept, 'work unit')} {verb} again only where code or definition changed."
+    return f"{text[0].upper()}{text[1:]}?", note
+
+
+def _statuses(plan: Plan, export: str | None) -> Iterator[Status]:
+    """How each unit stood when the state was written."""
+    runs = trials.runs(export) if export is not None else {}
+    of_jobs = trials.job_states(export)
+    jobs: dict[str, list[str]] = {}
+    for job, unit in trials.jobs(plan).items():
+        jobs.setdefault(unit, []).append(job)
+    for name, varying in trials.rows(plan):
+        if name in jobs:
+            yield trials.combined(trials.job_status(of_jobs.get(job)) for job in jobs[name])
+        else:
+            yield trials.trial(name, varying, runs.get(name)).status
+
+
+def _counted(types: Iterable[str]) -> str:
+    """`1 cluster and 2 node pools`; empty where there is nothing."""
+    counts = Counter(_NOUNS[type_] for type_ in types)
+    return " and ".join(_number(count, noun) for noun, count in counts.items())
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
