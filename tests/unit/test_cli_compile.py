@@ -371,6 +371,17 @@ def test_a_stack_that_no_source_made_cannot_be_checked(project: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["status", "logs", "inspect", "check", "up", "preview"])
+def test_a_stack_whose_folder_is_gone_may_be_up_still(project: Path, command: str) -> None:
+    run("compile", SOURCE, "--stack", "llm")
+    (project / "stacks" / "Pulumi.llm.yaml").write_text("encryptionsalt: v1:x\n")
+    shutil.rmtree(project / "stacks" / "llm")
+    assert run(command, "llm", code=2).stderr == (
+        "error: no stack 'llm' is compiled\n"
+        "  `xmgen compile SOURCE --stack llm` makes it; where it is up, `xmgen destroy llm` removes it\n"
+    )
+
+
 @pytest.mark.parametrize("command", ["inspect", "check"])
 def test_a_stack_may_be_named_by_its_folder(project: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run("compile", SOURCE)

@@ -208,12 +208,16 @@ def refuse_unknown(project: Project, stacks: Sequence[str]) -> None:
     """Raise InputError for those that are not compiled."""
     known = project.stacks()
     problems = [
-        Problem(
-            f"no stack {stack!r} is compiled",
-            hint=did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one",
-        )
+        Problem(f"no stack {stack!r} is compiled", hint=_hint(project, stack, known))
         for stack in stacks
         if stack not in known
     ]
     if problems:
         raise InputError(*problems)
+
+
+def _hint(project: Project, stack: str, known: Sequence[str]) -> str:
+    """Of a stack that is not compiled. One that has settings may be up, though its folder is gone."""
+    if not rules.not_a_stack_name(stack) and project.settings(stack).exists():
+        return f"`xmgen compile SOURCE --stack {stack}` makes it; where it is up, `xmgen destroy {stack}` removes it"
+    return did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one"
