@@ -22,6 +22,6 @@ except ModuleNotFoundError as error:
     if not (error.name or "").startswith("pulumi_"):
         raise
     raise pulumi.RunError(
-        f"the stack {stack!r} needs {error.name}, which is not installed: "
-        "install xmgen with its extra, xmgen[gcp], into the Python environment that Pulumi uses"
+        f"the stack {stack!r} needs {error.name}, which is not installed: install xmgen "
+        "with its extra, `pip install '/path/to/xmgen[gcp]'`, into the Python environment that Pulumi uses"
     ) from None

@@ -44,6 +44,13 @@ def test_compile_writes_a_stack_and_a_second_time_changes_nothing(project: Path)
     assert run("compile", SOURCE).stdout.startswith("stacks/first: 6 work units, unchanged\n")
 
 
+def test_a_folder_is_answered_with_what_may_be_meant_in_it(project: Path) -> None:
+    assert run("compile", "first", code=2).stderr == (
+        "error: first: is a folder\n"
+        "  did you mean first/experiment.yaml? A Caliban project is compiled with `xmgen caliban run …` in its folder\n"
+    )
+
+
 def test_an_experiment_beside_pulumi_yaml_is_not_changed_by_its_own_stack(project: Path) -> None:
     for file in (project / "first").iterdir():
         file.rename(project / file.name)

@@ -58,5 +58,6 @@ def test_without_any_the_command_that_gets_it_is_said(folder: Path) -> None:
     (problem,) = error.value.problems
     assert problem.message == "Pulumi's Kubernetes provider is missing"
     assert problem.hint == (
-        f"`pulumi plugin install resource kubernetes v{SDK}` gets it, `make .tools/plugins/{NAME}` builds it"
+        f"`pulumi plugin install resource kubernetes v{SDK}` gets it. `make .tools/plugins/{NAME}` in xmgen's checkout "
+        f"builds one, which the same command installs with `--file CHECKOUT/.tools/plugins/{NAME}`"
     )

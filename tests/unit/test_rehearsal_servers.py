@@ -197,8 +197,8 @@ def test_all_missing_programs_are_named_together(tmp_path: Path, monkeypatch: py
     with pytest.raises(OperationError) as caught:
         Binaries.find(tmp_path)
     assert caught.value.problems == (
-        Problem("etcd is missing", hint="`make .tools/bin/etcd` builds it"),
-        Problem("kube-apiserver is missing", hint="`make .tools/bin/kube-apiserver` builds it"),
+        Problem("etcd is missing", hint="`make .tools/bin/etcd` in xmgen's checkout builds it"),
+        Problem("kube-apiserver is missing", hint="`make .tools/bin/kube-apiserver` in xmgen's checkout builds it"),
     )
 
 

@@ -41,7 +41,7 @@ class CloudLogging:
 
             from xmgen.provider.google_credentials import Authorization
         except ImportError as error:
-            hint = "install xmgen with its extra: pip install 'xmgen[gcp]'"
+            hint = "install xmgen with its extra: pip install '/path/to/xmgen[gcp]'"
             raise OperationError(
                 Problem(f"{error.name} is not installed, which Cloud Logging takes", hint=hint)
             ) from None

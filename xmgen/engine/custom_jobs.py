@@ -36,7 +36,7 @@ def current(
         found = asyncio.run(_read(stack, [each.id for each in going.values()], settings))
     except ImportError as error:
         message = f"{error.name} is not installed, which Vertex AI takes"
-        raise OperationError(Problem(message, hint="pip install 'xmgen[gcp]'")) from None
+        raise OperationError(Problem(message, hint="pip install '/path/to/xmgen[gcp]'")) from None
     secrets = frozenset(hidden() if any(job and job.get("error") for job in found.values()) else ())
     return {**known, **{name: _seen(stack, each, found[each.id], secrets) for name, each in going.items()}}
 

@@ -63,7 +63,9 @@ def _load(settings: Settings) -> tuple[Any, Any]:
         import google.auth.transport.requests as transport
         from google.auth.exceptions import GoogleAuthError
     except ImportError:
-        raise OperationError(Problem("google-auth is not installed", hint="pip install 'xmgen[gcp]'")) from None
+        raise OperationError(
+            Problem("google-auth is not installed", hint="pip install '/path/to/xmgen[gcp]'")
+        ) from None
     try:
         credentials = _chosen(settings)
     except (GoogleAuthError, ValueError, OSError) as error:

@@ -60,7 +60,9 @@ def find_programs(folder: Path, names: Sequence[str]) -> dict[str, Path]:
     for name in names:
         path = shutil.which(name, path=f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
         if path is None:
-            problems.append(Problem(f"{name} is missing", hint=f"`make .tools/bin/{name}` builds it"))
+            problems.append(
+                Problem(f"{name} is missing", hint=f"`make .tools/bin/{name}` in xmgen's checkout builds it")
+            )
         else:
             found[name] = Path(path).absolute()
     if problems:

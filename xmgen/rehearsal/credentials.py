@@ -114,9 +114,8 @@ def _make_certificates(credentials: Credentials) -> None:
     try:
         from xmgen.rehearsal import certificates
     except ImportError as error:
-        raise OperationError(
-            Problem(f"the Python package {error.name} is missing", hint="pip install 'xmgen[rehearsal]' installs it")
-        ) from None
+        hint = "pip install '/path/to/xmgen[gcp,rehearsal]', of xmgen's checkout, installs what a rehearsal imports"
+        raise OperationError(Problem(f"the Python package {error.name} is missing", hint=hint)) from None
 
     authority = certificates.authority("xmgen rehearsal")
     server = certificates.server(

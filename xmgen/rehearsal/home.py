@@ -67,7 +67,7 @@ def _versions() -> tuple[dict[str, str], list[Problem]]:
             missing.append(f"pulumi-{name}")
     if not missing:
         return found, []
-    hint = "pip install 'xmgen[gcp]' installs what stacks on Google Cloud import"
+    hint = "pip install '/path/to/xmgen[gcp,rehearsal]', of xmgen's checkout, installs what a rehearsal imports"
     return found, [Problem(f"the Python package {name} is missing", hint=hint) for name in missing]
 
 
@@ -84,7 +84,8 @@ def _kubernetes_provider(project: Project, version: str) -> Path | Problem:
             return candidate.resolve()
     return Problem(
         "Pulumi's Kubernetes provider is missing",
-        hint=f"`pulumi plugin install resource kubernetes v{version}` gets it, `make .tools/plugins/{name}` builds it",
+        hint=f"`pulumi plugin install resource {KUBERNETES} v{version}` gets it. `make .tools/plugins/{name}` in "
+        f"xmgen's checkout builds one, which the same command installs with `--file CHECKOUT/.tools/plugins/{name}`",
     )
 
 

@@ -14,7 +14,9 @@ PLACEHOLDER = "rehearsal"
 
 
 def write(project: Project, plan: Plan, file: Path) -> list[str]:
-    """Write the file that the engine reads instead of the user's. Returns the keys that the rehearsal has filled in."""
+    """Write the file that the engine reads instead of the user's. Returns what the rehearsal has filled in, as
+    `--set` names it.
+    """
     import yaml
 
     stack = plan.experiment.stack
@@ -31,7 +33,7 @@ def write(project: Project, plan: Plan, file: Path) -> list[str]:
         yaml.safe_dump({**{key: value for key, value in before.items() if key != "config"}, **settings}),
         encoding="utf-8",
     )
-    return filled
+    return [key.removeprefix(f"{project.name}:") for key in filled]
 
 
 def _full(project: Project, name: str) -> str:

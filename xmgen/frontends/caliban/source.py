@@ -26,13 +26,25 @@ def stack_of(folder: Path, arguments: Sequence[str]) -> str:
     return names.stack_name(f"{folder.resolve().name}-{_SUFFIX[options.command]}")
 
 
+def _no_command(source: Path) -> InputError:
+    """Of a folder alone, by which a launch script or an experiment in it may be meant."""
+    there = [path for path in sorted(source.iterdir()) if path.suffix in {".py", ".yaml", ".yml"}]
+    meant = [str(path) for path in there if path.stem in names.GENERIC_STEMS]
+    if meant:
+        hint = (
+            f"did you mean {' or '.join(meant)}? A Caliban project is compiled with `xmgen caliban run …` in its folder"
+        )
+        return InputError(Problem("is a folder", str(source), hint))
+    hint = "`xmgen caliban run …` there, or the command after `--`: `xmgen compile FOLDER -- run --nogpu train.py`"
+    return InputError(Problem("a Caliban project is compiled from a command of Caliban's", str(source), hint))
+
+
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> ir.Experiment:
     """The experiment of a command. source: the Caliban project's folder, in `root`. flags: the command line after
     `caliban`."""
     root, folder = root.resolve(), source.resolve()
     if not flags:
-        hint = "`xmgen caliban run …` there, or the command after `--`: `xmgen compile FOLDER -- run --nogpu train.py`"
-        raise InputError(Problem("a Caliban project is compiled from a command of Caliban's", str(source), hint))
+        raise _no_command(source)
     options = parse(flags)
     experiment = ir.Experiment(
         title=options.xgroup or options.name or folder.name,

@@ -1,0 +1,35 @@
+"""What a rehearsal fills in of a stack's configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.builders import experiment, job
+from xmgen import planner
+from xmgen.project import Project
+from xmgen.rehearsal import settings
+
+PROGRAM = """\
+import pulumi
+config = pulumi.Config()
+pulumi.Config("gcp").require("project")
+config.require_secret("wandbKey")
+config.require("given")
+"""
+
+
+def test_what_is_not_set_is_filled_in_and_named_as_it_is_set(tmp_path: Path) -> None:
+    project = Project(root=tmp_path, name="digits")
+    (tmp_path / "Pulumi.yaml").write_text("name: digits\nmain: stacks/\n")
+    plan = planner.plan(experiment(job()))
+    stack = plan.experiment.stack
+    project.stack(stack).mkdir(parents=True)
+    (project.stack(stack) / "program.py").write_text(PROGRAM)
+    project.settings(stack).write_text("config: {digits:given: x}\n")
+    file = tmp_path / "rehearsal" / "Pulumi.yaml"
+    assert settings.write(project, plan, file) == ["gcp:project", "wandbKey"]
+    assert yaml.safe_load(file.read_text()) == {
+        "config": {"digits:given": "x", "gcp:project": "rehearsal", "digits:wandbKey": "rehearsal"}
+    }
