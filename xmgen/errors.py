@@ -56,10 +56,14 @@ class OperationError(XmgenError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'learning_rate'?`, or the known words when none is close."""
     choices: Sequence[str] = sorted(set(known), key=_natural)
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if close := closest(word, choices):
+        return f"did you mean {close!r}?"
     return f"known: {', '.join(choices)}" if choices else ""
+
+
+def closest(word: str, known: Sequence[str]) -> str:
+    """The known word that was meant; empty when none is close."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), "")
 
 
 def _natural(word: str) -> list[tuple[bool, int, str]]:

@@ -44,12 +44,51 @@ work_units:
         "1 titel: unknown key 'titel'\n  did you mean 'title'?",
         "2 title: must be a text, not the number 5\n  quote it",
         "4 executables.train.kind: unknown kind 'python_containr'\n  did you mean 'python_container'?",
+        "4 executables.train: the key 'entrypoint' is missing",
         "7 executables.other.path: there is no folder 'nowhere'",
         "8 executables.other.entrypoint.module: unknown key 'module'\n  did you mean 'module_name'?",
         "11 work_units.a.job.executable: there is no executable 'trian'\n  did you mean 'train'?",
         "11 work_units.a.job.executor.requirements.v10: unknown key 'v10'\n  did you mean 'v100'?",
         "14 work_units.b.job.args.x: a list in a list cannot be an argument\n  quote it if the text is meant",
         "15 work_units.b.depends_on[1]: there is no work unit 'c'\n  known: a, b",
+    ]
+
+
+def test_what_is_wrong_below_an_unknown_kind_is_reported_with_it(tmp_path: Path) -> None:
+    """A misspelt kind is taken for the one that is meant; of any other, what is wrong whichever it is."""
+    text = """\
+title: T
+executables:
+  meant: {kind: python_containr, path: nowhere, entrypont: {module_name: train}}
+  any: {kind: pod, image_path: redis, nonsense: 1, env: {}}
+  none: {path: code, push_image_tag: 5}
+work_units:
+  a: {job: {executable: meant, executor: {kind: kubernete, cpus: 1, requirements: {t44: 1}}}}
+  b:
+    jobs:
+      one: {executable: meant, executor: {kind: gce, cpus: 1, requirements: {t44: 1}, service: true}}
+"""
+    assert problems(tmp_path, text) == [
+        "3 executables.meant.kind: unknown kind 'python_containr'\n  did you mean 'python_container'?",
+        "3 executables.meant: the key 'entrypoint' is missing",
+        "3 executables.meant.path: there is no folder 'nowhere'",
+        "3 executables.meant.entrypont: unknown key 'entrypont'\n  did you mean 'entrypoint'?",
+        "4 executables.any.kind: unknown kind 'pod'\n  known: binary, container, dockerfile, python_container",
+        "4 executables.any.nonsense: unknown key 'nonsense'",
+        "4 executables.any.env: unknown key 'env'",
+        "5 executables.none: the key 'kind' is missing\n  one of python_container, dockerfile, container, binary",
+        "7 work_units.a.job.executor.kind: unknown kind 'kubernete'\n  did you mean 'kubernetes'?",
+        "7 work_units.a.job.executor.requirements.t44: unknown key 't44'\n  did you mean 't4'?",
+        "7 work_units.a.job.executor.cpus: unknown key 'cpus'\n  known: kind, priority, requirements, reservation, retries, service, shared_memory, tpu_runtime_version, volumes",
+        "10 work_units.b.jobs.one.executor.kind: unknown kind 'gce'\n  known: kubernetes, local, vertex",
+        "10 work_units.b.jobs.one.executor.requirements.t44: unknown key 't44'\n  did you mean 't4'?",
+        "10 work_units.b.jobs.one.executor.cpus: unknown key 'cpus'",
+    ]
+
+
+def test_an_unknown_kind_alone_is_one_problem(tmp_path: Path) -> None:
+    assert unit_problems(tmp_path, "a: {job: {executable: trainer, executor: {kind: Vertex, timeout: 60}}}") == [
+        "5 …a.job.executor.kind: unknown kind 'Vertex'\n  did you mean 'vertex'?"
     ]
 
 

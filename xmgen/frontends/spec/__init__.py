@@ -12,7 +12,7 @@ from pydantic_core.core_schema import DictSchema
 
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.frontends.spec import build, document, problems
+from xmgen.frontends.spec import build, document, kinds, problems
 from xmgen.frontends.spec.context import Context
 from xmgen.frontends.spec.model import Spec
 
@@ -64,8 +64,24 @@ def _check(read: document.Document, *, root: Path, here: Path) -> tuple[Spec, Co
     try:
         spec = Spec.model_validate(content, context=around)
     except ValidationError as failure:
-        found += problems.from_validation(failure, read, Spec)
+        again = [failure, *_below_unknown_kinds(content, failure, around)]
+        found += problems.of_all(again, read, Spec)
     else:
         if not found:
             return spec, around
     raise InputError(*dict.fromkeys(found))
+
+
+def _below_unknown_kinds(content: Any, failure: ValidationError, around: Context) -> list[ValidationError]:
+    """What validation says with the kinds in the file that are none replaced by such as there are: pydantic looks at
+    nothing below them.
+    """
+    failures: list[ValidationError] = []
+    for corrected in kinds.corrected(content, failure, Spec):
+        try:
+            Spec.model_validate(corrected, context=around)
+        except ValidationError as further:
+            failures.append(further)
+        else:
+            return []
+    return failures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, TypeGuard, Union, cast, get_args, get_origin
 
@@ -43,8 +44,33 @@ _NEEDED = {
 
 def from_validation(failure: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
     """One problem per error, in the order of the file's lines."""
+    return [problem for _, problem in _with_lines(failure, document, model)]
+
+
+def of_all(failures: Sequence[ValidationError], document: Document, model: type[BaseModel]) -> list[Problem]:
+    """The problems of the first, and those that all the others have, in the order of the file's lines. The others are
+    of the same file, read in other ways; each may know another remedy, and only one that all know is one.
+    """
+    first, *others = (_with_lines(failure, document, model) for failure in failures)
+    if not others:
+        return [problem for _, problem in first]
+    said = {_fault(problem) for _, problem in first}
+    hints = [{_fault(problem): problem.hint for _, problem in found} for found in others]
+    more = [
+        (line, problem if all(each[fault] == problem.hint for each in hints) else replace(problem, hint=""))
+        for line, problem in others[0]
+        if (fault := _fault(problem)) not in said and all(fault in each for each in hints)
+    ]
+    return [problem for _, problem in sorted([*first, *more], key=lambda each: each[0])]
+
+
+def _fault(problem: Problem) -> tuple[str, str]:
+    return problem.where, problem.message
+
+
+def _with_lines(failure: ValidationError, document: Document, model: type[BaseModel]) -> list[tuple[int, Problem]]:
     errors = sorted(failure.errors(include_url=False), key=lambda error: document.line(error["loc"]))
-    return [_problem(error, document, model) for error in errors]
+    return [(document.line(error["loc"]), _problem(error, document, model)) for error in errors]
 
 
 def cycles(document: Document) -> list[Problem]:
@@ -80,10 +106,10 @@ def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) ->
         hint = "or `jobs`, for a group" if path[-1] == "job" else ""
         return document.problem(f"the key {str(path[-1])!r} is missing", path, hint)
     if kind == "union_tag_not_found":
-        return document.problem("the key 'kind' is missing", path, f"one of {', '.join(_kinds(model, path))}")
+        return document.problem("the key 'kind' is missing", path, f"one of {', '.join(kinds_at(model, path))}")
     if kind == "union_tag_invalid":
         tag = str(context["tag"])
-        return document.problem(f"unknown kind {tag!r}", (*path, "kind"), did_you_mean(tag, _kinds(model, path)))
+        return document.problem(f"unknown kind {tag!r}", (*path, "kind"), did_you_mean(tag, kinds_at(model, path)))
     if kind == "literal_error":
         choices = context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         return document.problem(f"{_shown(value)} is not one of {', '.join(choices)}", path, _near(value, choices))
@@ -118,7 +144,7 @@ def _form(value: object, kind: str, model: type[BaseModel], path: Sequence[str |
     """How a value of the wrong type should have been written."""
     if kind == "string_type" and isinstance(value, bool | int | float):
         return "quote it"
-    if isinstance(value, str) and value in _kinds(model, path):
+    if isinstance(value, str) and value in kinds_at(model, path):
         return f"write {{kind: {value}}}"
     return ""
 
@@ -137,7 +163,7 @@ def _fields(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     return [key for found in _at(model, path) if _is_model(found) for key in _keys(found)]
 
 
-def _kinds(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+def kinds_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """The values of `kind` that stand at this path."""
     return [
         str(value)
@@ -152,7 +178,7 @@ def _at(model: type[BaseModel], path: Sequence[str | int]) -> list[Any]:
     places: list[Any] = [model]
     for part in path:
         inner = [found for place in places for found in _step(place, part)]
-        tagged = [place for place in places if _is_model(place) and part in _kinds(place, ())]
+        tagged = [place for place in places if _is_model(place) and part in kinds_at(place, ())]
         places = inner or tagged or places
     return places
 
