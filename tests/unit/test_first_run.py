@@ -22,6 +22,8 @@ PAGE = (ROOT / "docs" / "first-run.md").read_text(encoding="utf-8")
 COMMANDS = [line.strip() for line in re.findall(r"^    (\S.*)$", PAGE.split("## In pull requests")[0], re.MULTILINE)]
 XMGEN = [command for command in COMMANDS if command.startswith("xmgen ")]
 EXPERIMENT, WORKFLOW = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+[TRAIN] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+RATES, MORE_RATES, MOST_RATES = "[0.001, 0.01]", "[0.001, 0.01, 0.1]", "[0.001, 0.01, 0.1, 1.0]"
 ROWS = re.findall(r"^\| (`.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
 SOURCES = [*(ROOT / "xmgen").rglob("*.py"), *(ROOT / "templates" / "init").rglob("*.py")]
 CODE = re.sub(r'"\n\s*f?"', "", "".join(path.read_text(encoding="utf-8") for path in SOURCES))
@@ -52,16 +54,23 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / "llm").mkdir(parents=True)
     (folder / "llm" / "experiment.yaml").write_text(EXPERIMENT)
-    (folder / "llm" / "train.py").write_text("print('trained')\n")
-    said = {
-        command: shell(folder, command)
-        for command in COMMANDS
-        if command.startswith(("git ", "xmgen init", "xmgen compile", "xmgen inspect", "xmgen check", "xmgen review"))
-    }
+    (folder / "llm" / "train.py").write_text(TRAIN)
+    said: dict[str, str] = {}
+    for command in COMMANDS:
+        if command.startswith(("git ", "xmgen init", "xmgen compile", "xmgen inspect", "xmgen check", "xmgen review")):
+            said[command] = shell(folder, command)
+        if command == "xmgen check":
+            # What the page asks the reader to write.
+            (folder / "llm" / "experiment.yaml").write_text(EXPERIMENT.replace(RATES, MORE_RATES))
     assert "--set gcp:project=… --secret wandbKey`" in said["xmgen compile llm/experiment.yaml"]
     assert "to be set before `up`: gcp:project, the secret wandbKey" in said["xmgen inspect llm"]
     assert said["xmgen check"] == "llm: up to date\n"
+    assert "\n\nWork units: 1 added, 2 unchanged.\n\n" in said["xmgen review --base HEAD"]
     return folder
+
+
+def test_the_code_takes_what_the_experiment_gives_it(folder: Path) -> None:
+    assert shell(folder, "python llm/train.py --learning_rate=0.001") == "Training with 0.001\n"
 
 
 def test_what_up_is_given_is_all_that_the_stack_needs(folder: Path) -> None:
@@ -76,7 +85,7 @@ def test_what_up_is_given_is_all_that_the_stack_needs(folder: Path) -> None:
 
 def test_the_steps_are_in_order() -> None:
     assert [command.split()[1] for command in XMGEN] == [
-        *("init", "compile", "inspect", "check", "review", "rehearse", "up", "status", "logs", "destroy")
+        *("init", "compile", "inspect", "check", "compile", "review", "rehearse", "up", "status", "logs", "destroy")
     ]
     for command in XMGEN:
         options(command)
@@ -92,7 +101,7 @@ def test_the_workflow_reviews_a_pull_request(folder: Path, tmp_path: Path) -> No
     clone, summary = tmp_path / "clone", tmp_path / "summary.md"
     shell(tmp_path, "git clone --quiet project clone")
     source = clone / "llm" / "experiment.yaml"
-    source.write_text(source.read_text().replace("[0.001, 0.01]", "[0.001, 0.01, 0.1]"))
+    source.write_text(source.read_text().replace(MORE_RATES, MOST_RATES))
     shell(clone, "git checkout --quiet -b more && xmgen compile llm/experiment.yaml && git commit --quiet -am more")
     for command in commands:
         shell(clone, command, BASE="main", GITHUB_STEP_SUMMARY=str(summary))
