@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xmgen.names import NO_STACKS, STACK_LENGTH, slug, stack_name
+from xmgen.names import NO_STACKS, STACK_LENGTH, shortened, slug, stack_name
 
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _RESOURCE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -51,6 +51,7 @@ def not_a_stack_name(text: str) -> str:
     if text == name:
         return ""
     if len(text) > STACK_LENGTH and slug(text, limit=len(text)) == text:
+        name = shortened(text, STACK_LENGTH)
         return f"it has {len(text)} characters, and at most {STACK_LENGTH} will do, such as {name!r}"
     if text in NO_STACKS:
         return f"it stands for something else, so {name!r} will do"

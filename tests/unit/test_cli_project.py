@@ -107,7 +107,12 @@ def test_the_users_name_for_a_stack_is_taken_or_refused(tmp_path: Path) -> None:
     [
         ("dev-2", ""),
         ("a" * 40, ""),
-        ("a" * 41, f"it has 41 characters, and at most 40 will do, such as {'a' * 40!r}"),
+        ("a" * 41, f"it has 41 characters, and at most 40 will do, such as {'a' * 20!r}"),
+        # In whole words, the first and the last ones.
+        (
+            "a-very-long-name-that-goes-beyond-what-is-allowed",
+            "it has 49 characters, and at most 40 will do, such as 'a-name-that-goes-beyond-what-is-allowed'",
+        ),
         ("backend", "it stands for something else, so 'backend-experiment' will do"),
         ("Dev 2", "at most 40 lower-case letters, digits and hyphens, such as 'dev-2'"),
         ("-dev", "at most 40 lower-case letters, digits and hyphens, such as 'dev'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from xmgen import compiler, configuration, lock, planner, program, rules
 from xmgen import stack as stacks
 from xmgen.commands import operate, output, settings, target
 from xmgen.engine import session, trials
-from xmgen.errors import InputError, OperationError, Problem
+from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.frontends import cluster as frontend
 from xmgen.frontends.spec import document
 from xmgen.project import Project
@@ -179,6 +180,10 @@ def _of_option(problem: Problem, place: str, pools: Sequence[str]) -> Problem:
     found = re.fullmatch(rf"{re.escape(place)}:\d+ pools\[(\d+)\](?:\.\w+)?(.*)", problem.where)
     if found is None:
         return problem
+    unknown = re.fullmatch(r"unknown key '(.*)'", problem.message)
+    if unknown and (meant := difflib.get_close_matches(unknown[1], _OF_POOL, n=1)):
+        # The file has them one level above what the jobs require.
+        problem = replace(problem, hint=did_you_mean(unknown[1], meant))
     return replace(problem, where=" ".join(["--pool", pools[int(found[1])], found[2].lstrip(".")]).rstrip())
 
 

@@ -41,6 +41,8 @@ def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, 
         found = [tail.more() for tail in tails]
     for tail in tails:
         tail.end()
+    if any(found) and all(tail.is_empty for tail in tails):
+        output.say("Nothing has been printed.", error=True)
     if not any(found):
         folders = {file.parent for _, file in files}
         where = next(iter(folders)) if len(folders) == 1 else project.runs(stack)
@@ -81,6 +83,11 @@ class _Tail:
         self._position = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._unfinished = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been read of the file."""
+        return self._position == 0
 
     def more(self) -> bool:
         """Print what is new. Returns whether the file exists."""

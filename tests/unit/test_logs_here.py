@@ -1,0 +1,34 @@
+"""What `xmgen logs` shows of trials on this machine when they have printed nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import experiment, job
+from xmgen import planner
+from xmgen.commands import logs_here
+from xmgen.engine.pod_logs import Window
+from xmgen.errors import OperationError
+from xmgen.project import Project
+from xmgen.provider.journal import RunFolder
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [("", ("", "Nothing has been printed.\n")), ("done\n", ("done\n", ""))],
+)
+def test_a_log_that_is_empty_is_said_to_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: str, shown: tuple[str, str]
+) -> None:
+    project, plan = Project(root=tmp_path), planner.plan(experiment(job()))
+    (unit,) = plan.units
+    (planned,) = plan.experiment.units[unit.position].jobs
+    with pytest.raises(OperationError, match="no log yet"):
+        logs_here.show(project, plan, [unit.name], Window(None, None), follow=False)
+    log = RunFolder(tmp_path, plan.experiment.stack, unit.name).log(planned.name)
+    log.parent.mkdir(parents=True)
+    log.write_text(printed)
+    logs_here.show(project, plan, [unit.name], Window(None, None), follow=False)
+    assert tuple(capsys.readouterr()) == shown
