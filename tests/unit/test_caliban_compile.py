@@ -228,7 +228,7 @@ def test_an_image_holds_what_the_command_says(folder: Path) -> None:
         ("run.sh", ["/bin/bash", "run.sh"]),
     ],
 )
-def test_entry_points(folder: Path, module: str, command: list[str]) -> None:
+def test_a_module_or_script_is_started_by_calibans_launcher(folder: Path, module: str, command: list[str]) -> None:
     start = ("--caliban_command", json.dumps(command))
     assert executable(folder, "run", module).entrypoint == Argv(
         container=("python", "/.resources/caliban_launcher.py", *start),

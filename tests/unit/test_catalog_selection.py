@@ -283,7 +283,7 @@ def test_gpu_jobs(asked: JobRequirements, machine: str) -> None:
         ),
     ],
 )
-def test_refusals(asked: JobRequirements, message: str, hint: str) -> None:
+def test_what_no_machine_satisfies_is_refused_with_a_way_out(asked: JobRequirements, message: str, hint: str) -> None:
     assert refused(asked) == (message, hint)
 
 
@@ -353,7 +353,7 @@ def test_how_slices_are_kept_together(asked: JobRequirements, policy: PlacementP
         (needs("p100", 1), "p100: end of support on 2026-09-15"),
     ],
 )
-def test_notes(asked: JobRequirements, note: str) -> None:
+def test_what_a_user_should_know_of_a_choice_is_noted(asked: JobRequirements, note: str) -> None:
     assert placed(asked).notes == (note,)
 
 

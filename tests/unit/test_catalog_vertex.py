@@ -115,7 +115,9 @@ def test_a_reservation() -> None:
         (needs(disk=70_000 * 10**9), "a disk of 70100 GB is too large", "at most 63900 GB"),
     ],
 )
-def test_refusals(asked: JobRequirements, message: str, hint: str) -> None:
+def test_what_vertex_ai_has_no_machine_for_is_refused_with_a_way_out(
+    asked: JobRequirements, message: str, hint: str
+) -> None:
     assert vertex_machine(asked, where="job train") == Problem(message, "job train", hint)
 
 

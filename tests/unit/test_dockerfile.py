@@ -75,5 +75,7 @@ def test_a_base_image_cannot_bring_instructions() -> None:
         (CommandList(('python -m x "$@" ',)), ["/bin/sh", "-euc", 'python -m x "$@" ', "sh"]),
     ],
 )
-def test_entry_points(entry: ModuleName | CommandList, argv: list[str]) -> None:
+def test_a_module_is_started_by_python_and_commands_by_a_shell(
+    entry: ModuleName | CommandList, argv: list[str]
+) -> None:
     assert entrypoint(entry) == argv

@@ -77,7 +77,9 @@ def test_all_that_has_an_id_of_its_own_choice_is_here() -> None:
         ("kubernetes:batch/v1:Job", {"generateName": "train-", "namespace": "jobs"}, None),
     ],
 )
-def test_kubernetes(type: str, metadata: dict[str, str], expected: str | None) -> None:
+def test_an_object_of_kubernetes_is_imported_by_its_namespace_and_name(
+    type: str, metadata: dict[str, str], expected: str | None
+) -> None:
     assert import_id(type, {"apiVersion": "v1", "metadata": metadata}, {}) == expected
 
 

@@ -54,7 +54,7 @@ TRIAL = (
         (TRIAL, TRIAL),
     ],
 )
-def test_brief(said: str, shown: str) -> None:
+def test_a_trials_failure_takes_one_line_of_the_engines_messages(said: str, shown: str) -> None:
     assert wording.brief(said) == shown
 
 

@@ -37,7 +37,7 @@ def refused(module: str, hint: str) -> tuple[None, Problem]:
         ("torch.distributed.run", ("", None)),
     ],
 )
-def test_modules(module: str, expected: tuple[str | None, Problem | None]) -> None:
+def test_a_module_is_here_or_elsewhere_or_misspelt(module: str, expected: tuple[str | None, Problem | None]) -> None:
     assert entrypoints.elsewhere(module, FILES, path="code/model", deep=False, installs=False) == expected
 
 

@@ -67,7 +67,7 @@ HERE = "work unit 1, job train"
         ),
     ],
 )
-def test_executors(of_executor: dict[str, Any], expected: list[str]) -> None:
+def test_what_an_executor_cannot_ask_for_is_refused(of_executor: dict[str, Any], expected: list[str]) -> None:
     assert problems(experiment(job(executor=kubernetes(T4, on=of_executor)))) == [
         f"{HERE}: {each}" for each in expected
     ]

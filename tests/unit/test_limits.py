@@ -139,7 +139,7 @@ def test_what_is_out_of_range_or_no_name_is_refused(tmp_path: Path, executor: st
     ],
     ids=lambda value: value,
 )
-def test_what_will_do(tmp_path: Path, executor: str) -> None:
+def test_an_executor_within_its_limits_is_planned(tmp_path: Path, executor: str) -> None:
     written = executor.format("xm.JobRequirements(t4=1)")
     (tmp_path / "launcher.py").write_text(SCRIPT.format(executor=f"xm_local.{written}"), encoding="utf-8")
     assert planner.plan(xmanager.load(tmp_path / "launcher.py", root=tmp_path, stack="sweep")).units

@@ -29,7 +29,7 @@ from xmgen.engine.trials import Trial
         (Message("info", "step 1", "a"), ""),
     ],
 )
-def test_lines(change: Change, expected: str) -> None:
+def test_a_change_is_said_in_one_line_or_left_to_the_log(change: Change, expected: str) -> None:
     assert line(change, logs=False) == expected
 
 

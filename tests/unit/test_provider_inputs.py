@@ -73,7 +73,7 @@ def test_urns(text: str, expected: tuple[str, str, str]):
         ({"runner": wire.UNKNOWN}, Settings()),
     ],
 )
-def test_settings(values: wire.Properties, expected: Settings):
+def test_settings_are_read_from_texts_and_values(values: wire.Properties, expected: Settings):
     assert settings.read(values) == (expected, {})
 
 

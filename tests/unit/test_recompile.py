@@ -28,7 +28,9 @@ from xmgen import recompile
         ("cal", "cal-local", ("fly",), "cd cal && xmgen caliban --stack cal-local fly"),
     ],
 )
-def test_command(tmp_path: Path, source: str, stack: str, flags: tuple[str, ...], command: str | None) -> None:
+def test_a_stack_is_compiled_again_by_the_command_that_made_it(
+    tmp_path: Path, source: str, stack: str, flags: tuple[str, ...], command: str | None
+) -> None:
     experiment = replace(builders.experiment(builders.job(), stack=stack), source=source, flags=flags)
     expected = command or f"cd cal && xmgen caliban {' '.join(flags)}"
     assert recompile.of_experiment(tmp_path, experiment) == expected

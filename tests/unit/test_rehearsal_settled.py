@@ -35,5 +35,7 @@ HELPLESS = pod(reasons=("t4: it has all of its nodes: 2",))
         pytest.param([HELPLESS, pod()], QUIET, True, False, id="nobody has looked at one yet"),
     ],
 )
-def test_settled(pods: list[Pod], still: float, unfinished: bool, expected: bool) -> None:
+def test_pods_have_settled_when_nothing_can_happen_any_more(
+    pods: list[Pod], still: float, unfinished: bool, expected: bool
+) -> None:
     assert settled(pods, still, lambda: unfinished) is expected

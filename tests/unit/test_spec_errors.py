@@ -107,7 +107,7 @@ def test_an_unknown_kind_alone_is_one_problem(tmp_path: Path) -> None:
         (HEAD.replace("T\n", "''\n") + f"  a: {{{JOB}}}\n", ["1 title: must not be empty"]),
     ],
 )
-def test_sections(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_a_section_that_is_missing_or_empty_is_named(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert problems(tmp_path, text) == expected
 
 
@@ -197,7 +197,7 @@ def test_executables(tmp_path: Path, executable: str, expected: str) -> None:
         ("{kind: local, docker_options: {volumes: {../x: /y}}}", ".docker_options.volumes.'../x': '../x' lies outside the project"),
     ],
 )  # fmt: skip
-def test_executors(tmp_path: Path, executor: str, expected: str) -> None:
+def test_what_is_wrong_with_an_executor_is_said_where_it_stands(tmp_path: Path, executor: str, expected: str) -> None:
     found = unit_problems(tmp_path, f"u: {{job: {{executable: trainer, executor: {executor}}}}}")
     assert found == [f"5 …u.job.executor{expected}"]
 
@@ -263,7 +263,9 @@ def test_arguments_and_variables(tmp_path: Path, job: str, expected: str) -> Non
         (f"u: {{{JOB}, role: aux}}", ["5 …u.role: the text 'aux' is not one of work_unit, auxiliary\n  known: auxiliary, work_unit"]),
     ],
 )  # fmt: skip
-def test_work_units(tmp_path: Path, units: str, expected: list[str]) -> None:
+def test_what_is_wrong_with_a_work_unit_is_said_where_it_stands(
+    tmp_path: Path, units: str, expected: list[str]
+) -> None:
     assert unit_problems(tmp_path, units) == expected
 
 
@@ -298,7 +300,7 @@ def test_work_units(tmp_path: Path, units: str, expected: list[str]) -> None:
         (f"[{{grid: {{args: {{a: &l [{', '.join(['1'] * 400)}], b: *l}}}}}}]", ": the sweep has 160000 trials, more than 100000\n  a random block takes a sample"),
     ],
 )  # fmt: skip
-def test_sweeps(tmp_path: Path, sweep: str, expected: str) -> None:
+def test_what_is_wrong_with_a_sweep_is_said_where_it_stands(tmp_path: Path, sweep: str, expected: str) -> None:
     place = "" if expected.startswith((": a is", ": the sweep has")) else ".sweep"
     assert unit_problems(tmp_path, f"u: {{{JOB}, sweep: {sweep}}}") == [f"5 …u{place}{expected}"]
 

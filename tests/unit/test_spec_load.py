@@ -147,7 +147,7 @@ def test_a_trial_more_is_no_changed_code(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_executors(tmp_path: Path, executor: str, expected: object) -> None:
+def test_an_executor_is_what_its_keys_say(tmp_path: Path, executor: str, expected: object) -> None:
     (project(tmp_path) / "here").mkdir()
     (tmp_path / "here/experiment.yaml").write_text(
         "title: T\nexecutables: {redis: {kind: container, image_path: redis}}\n"
@@ -175,7 +175,7 @@ def test_executors(tmp_path: Path, executor: str, expected: object) -> None:
         ),
     ],
 )
-def test_requirements(tmp_path: Path, requirements: str, expected: JobRequirements) -> None:
+def test_requirements_are_read_with_their_units(tmp_path: Path, requirements: str, expected: JobRequirements) -> None:
     unit = f"train: {{job: {{executable: trainer, executor: {{kind: local, requirements: {{{requirements}}}}}}}}}"
     assert only_job(load_units(tmp_path, unit)).executor == Local(requirements=expected)
 
@@ -197,7 +197,7 @@ def test_requirements(tmp_path: Path, requirements: str, expected: JobRequiremen
         ("[run, --fast, 3, 0.5, '', {shell: $X}]", ("run", "--fast", "3", "0.5", "", ShellSafeArg("$X"))),
     ],
 )  # fmt: skip
-def test_arguments(tmp_path: Path, args: str, expected: tuple[object, ...]) -> None:
+def test_arguments_become_argv(tmp_path: Path, args: str, expected: tuple[object, ...]) -> None:
     assert only_job(load_units(tmp_path, SINGLE.format(f"args: {args}"))).args == expected
 
 

@@ -50,7 +50,7 @@ def trials(root: Path, sweep: str) -> list[tuple[str, ...]]:
         ("{random: {args: {a: {uniform: [1000000, 1000001]}}}, count: 2}", ["a=1000000.53438", "a=1000000.01514"]),
     ],
 )
-def test_trials(tmp_path: Path, sweep: str, expected: list[str]) -> None:
+def test_a_sweep_makes_its_trials_in_order(tmp_path: Path, sweep: str, expected: list[str]) -> None:
     assert [" ".join(trial) for trial in trials(tmp_path, sweep)] == expected
 
 

@@ -162,12 +162,12 @@ def test_a_missing_file(tmp_path: Path) -> None:
         document.read(tmp_path / "none.yaml", "none.yaml")
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^folder: cannot be read: Is a directory$"):
         document.read(tmp_path, "folder")
 
 
-def test_a_huge_file(tmp_path: Path) -> None:
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "huge.yaml"
     with file.open("wb") as stream:
         stream.truncate(document.MAX_BYTES + 1)

@@ -125,7 +125,9 @@ def test_readings_of_a_recorded_token(token: str, arguments: set[str]) -> None:
         (["x"], ["x", "--a=1"], ["x", "x", "--a=1"]),
     ],
 )
-def test_merging(defaults: list[str], overrides: list[str], merged: list[str]) -> None:
+def test_overrides_take_the_place_of_what_they_override(
+    defaults: list[str], overrides: list[str], merged: list[str]
+) -> None:
     assert canonical.merged(defaults, overrides) == merged
 
 

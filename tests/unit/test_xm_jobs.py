@@ -272,7 +272,7 @@ def test_two_jobs_of_one_name_in_a_unit(active):
     ]
 
 
-def test_executors(active):
+def test_executors_keep_what_a_script_gave_them(active):
     requirements = xm.JobRequirements(cpu=2, ram=4 * xm.GiB)
     given = [
         xm_local.Local(requirements, xm_local.DockerOptions(ports={8080: 80}, volumes={"/a": "/b"}, interactive=True)),

@@ -267,7 +267,7 @@ def test_a_job_of_something_that_was_not_packaged(active):
         launching.launch(active, lambda experiment: experiment.add(xm.Job(xm.Executable("x"), xm_local.Local())))
 
 
-def test_titles(active):
+def test_a_title_that_is_given_takes_the_place_of_the_scripts(active):
     def body(experiment):
         experiment.context.annotations.set_title("renamed")
         assert experiment.context.annotations.title == "renamed"

@@ -130,7 +130,7 @@ def test_merging_keeps_everything_that_was_asked_for(first, second, merged):
         ),
     ],
 )
-def test_as_text(asked, text):
+def test_requirements_show_what_was_asked_for(asked, text):
     assert repr(xm.JobRequirements(**asked)) == text
 
 
