@@ -19,7 +19,7 @@ from xmgen.engine.session import Session
 from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError
 from xmgen.provider import custom_job_api
-from xmgen.provider.custom_job import ENDED, LOST, SUCCEEDED
+from xmgen.provider.custom_job import ENDED, FAILED, LOST, SUCCEEDED
 from xmgen.provider.settings import Settings
 from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.resource_types import CUSTOM_JOB
@@ -153,6 +153,19 @@ def test_the_secrets_are_those_of_the_stack(service: JobService) -> None:
     [trial], unreached = on_vertex.units(work, plan, exported({"ciphertext": "v1:abc"}))
     assert (trial.status, unreached) == ("failed", None)
     assert trial.reasons[0].startswith("no [secret] at https://ada\n  https://console.cloud.google.com")
+
+
+def test_the_next_up_runs_again_what_the_provider_replaces() -> None:
+    """Else `pulumi up --refresh` would do another thing than `xmgen up`."""
+    plan = planner.plan(experiment())
+    unit = plan.units[0].name
+    states = [*ENDED, LOST, *(f"JOB_STATE_{state}" for state in ("PENDING", "RUNNING", "CANCELLING"))]
+    jobs = [known(unit, 1, state.removeprefix("JOB_STATE_")) for state in states]
+    again = {job.outputs["state"] for job in jobs if custom_jobs.to_run_again(plan, {unit: job})}
+    assert again == FAILED
+    # What a kill left deleted is made anyway.
+    deleted = replace(known(unit, 1, "FAILED"), pending_replacement=True)
+    assert custom_jobs.to_run_again(plan, {unit: deleted}) == {}
 
 
 @pytest.mark.parametrize(

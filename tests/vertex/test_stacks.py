@@ -176,7 +176,7 @@ def test_an_up_that_cannot_ask_goes_on(ours: Google) -> None:
     ours.service.faults.append(Fault(method="GET", status=403, times=2))
     up = ours.xmgen("up", stack, "--yes")
     assert up.ok, up.output
-    assert "Which jobs have failed cannot be known. Vertex AI answers 403: as the test wants it" in up.output
+    assert "Which other jobs have failed cannot be known. Vertex AI answers 403: as the test wants it" in up.output
     assert len(ours.service.bodies) == 1
     remove(ours, stack, [BUCKET])
 

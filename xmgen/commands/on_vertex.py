@@ -46,19 +46,25 @@ class Again:
 
     def said(self) -> list[str]:
         """What is found, in sentences."""
+        unknown = [self.unknown] if self.unknown else []
         if not self.reasons:
-            return [self.unknown] if self.unknown else []
+            return unknown
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(Counter(self.reasons.values()).items()))
-        return [f"{len(self.reasons)} CustomJob{'' if len(self.reasons) == 1 else 's'} will run again: {why}."]
+        return [
+            *unknown,
+            f"{len(self.reasons)} CustomJob{'' if len(self.reasons) == 1 else 's'} will run again: {why}.",
+        ]
 
 
 def again(work: Session, plan: Plan) -> Again:
     """What an `up` runs again."""
+    known = trials.job_states(work.export())
     try:
-        jobs = _current(work, trials.job_states(work.export()))
+        return Again(custom_jobs.to_run_again(plan, _current(work, known)))
     except OperationError as error:
-        return Again({}, f"Which jobs have failed cannot be known. {error}")
-    return Again(custom_jobs.to_run_again(plan, jobs))
+        # The provider runs again those that Pulumi knows of, however that came.
+        why = f"Which other jobs have failed cannot be known. {error}"
+        return Again(custom_jobs.to_run_again(plan, known), why)
 
 
 def finish(work: Session, plan: Plan, progress: Progress) -> None:
