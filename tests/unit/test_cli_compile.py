@@ -111,9 +111,27 @@ def test_a_stack_whose_source_is_gone_is_stale_with_its_reason(project: Path) ->
     run("compile", SOURCE)
     (project / SOURCE).unlink()
     done = run("check", code=1)
-    assert "first: cannot be compiled" in done.stderr
-    assert "error: stack first, " in done.stderr
-    assert "no such file" in done.stderr
+    assert done.stderr == (
+        "first: cannot be compiled\n"
+        "error: stack first: its source first/experiment.yaml is not there any more\n"
+        "  if it has another name now, `xmgen compile NEW --stack first` compiles it from there; "
+        "`xmgen destroy first` and deleting stacks/first give it up\n"
+    )
+
+
+def test_a_source_that_was_renamed_makes_another_stack_or_keeps_its_own(project: Path) -> None:
+    run("compile", SOURCE)
+    (project / SOURCE).rename(project / "first" / "second.yaml")
+    assert run("compile", "first/second.yaml").stdout.splitlines() == [
+        "stacks/second: 6 work units, written",
+        "  the stack first: its source first/experiment.yaml is not there any more; if it has another name now, "
+        "`xmgen compile NEW --stack first` compiles it from there; "
+        "`xmgen destroy first` and deleting stacks/first give it up",
+        "Next: `xmgen inspect second` shows it, `xmgen up second` runs it.",
+    ]
+    assert run("compile", "first/second.yaml").stdout.startswith("stacks/second: 6 work units, unchanged\nNext: ")
+    run("compile", "first/second.yaml", "--stack", "first")
+    run("check", "first")
 
 
 def test_expand_lists_every_job_and_writes_nothing(project: Path) -> None:

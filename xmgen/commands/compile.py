@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from xmgen import arguments, configuration, lock, recompile, stack, summary
 from xmgen.commands import output, settings, target
 from xmgen.configuration import Setting
 from xmgen.engine import trials
-from xmgen.errors import Problem, XmgenError
+from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -34,6 +34,7 @@ def compile_(
 ) -> None:
     """replace: whether the stack may be that of another source."""
     before = target.recorded_flags(project, source, name)
+    others = project.stacks()
     plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster), replace=replace)
     folder = f"stacks/{plan.experiment.stack}"
     lacking = configuration.missing(
@@ -56,6 +57,10 @@ def compile_(
         output.say(f"  without the flags of the last compile: {output.cell(shlex.join(before))}")
     for note in plan.notes:
         output.say(f"  {note}")
+    if plan.experiment.stack not in others:
+        for gone in _without_source(project, others):
+            problem = _gone(gone)
+            output.say(f"  the stack {gone.stack}: {problem.message}; {problem.hint}")
     name = plan.experiment.stack
     options = settings.options(lacking)
     verb = "runs" if plan.units else "makes"
@@ -162,8 +167,27 @@ def _difference(project: Project, name: str) -> str:
     target.existing(project, name)
     recorded = lock.read(project.lock(name), name)
     source = project.root / recorded.source
+    if not source.exists():
+        raise InputError(_gone(recorded))
     _, files = target.compiled(project, source, name, recorded.flags, target.chosen(recorded))
     return stack.difference(project.root, name, files)
+
+
+def _without_source(project: Project, stacks: Iterable[str]) -> list[Experiment]:
+    """The stacks whose source is not there any more: of a file that was renamed there are two, the old one for good."""
+    known = (target.recorded(project, stack) for stack in sorted(stacks))
+    return [each for each in known if each is not None and not (project.root / each.source).exists()]
+
+
+def _gone(recorded: Experiment) -> Problem:
+    """Of a stack whose source has been renamed, or given up."""
+    stack = recorded.stack
+    message = f"its source {recorded.source} is not there any more"
+    given_up = f"`xmgen destroy {stack}` and deleting stacks/{stack} give it up"
+    if not recorded.source.endswith(target.SUFFIXES):
+        return Problem(message, hint=given_up)
+    command = recompile.of_source("NEW", stack, recorded.flags)
+    return Problem(message, hint=f"if it has another name now, `{command}` compiles it from there; {given_up}")
 
 
 def _of_stack(name: str, problem: Problem) -> Problem:
