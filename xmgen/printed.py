@@ -6,10 +6,10 @@ LONGEST = 1_000
 """Characters of a line."""
 
 
-def shown(line: str) -> str:
+def drawn(line: str) -> str:
     """What a terminal would show in the end: a progress bar draws over itself. NUL would end the text in one."""
     return line.rstrip("\r").rpartition("\r")[2].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def shortened(line: str) -> str:
+def cut(line: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -11,7 +11,7 @@ from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images
 from xmgen.executors.kubernetes import OUTPUT_VARIABLE
-from xmgen.executors.vertex import LATE_BINDING, is_tpu, job_settings, texts_of
+from xmgen.executors.vertex import LATE_BINDING, bindable, is_tpu, job_settings
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.places import Key, place
 
@@ -126,7 +126,7 @@ def _flex_start(unit: WorkUnit, machines: list[VertexMachine], where: str) -> It
 
 
 def _job(job: Job, pools: int, entrypoint_known: bool, where: str) -> Iterator[Problem]:
-    bound = [text for text in texts_of(job) if LATE_BINDING.search(text)]
+    bound = [text for text in bindable(job) if LATE_BINDING.search(text)]
     shell = any(isinstance(arg, ShellSafeArg) for arg in job.args)
     in_env = any(LATE_BINDING.search(value) for value in job.env.values())
     if (shell or in_env) and not entrypoint_known:

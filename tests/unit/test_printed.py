@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xmgen.printed import LONGEST, shortened, shown
+from xmgen.printed import LONGEST, cut, drawn
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from xmgen.printed import LONGEST, shortened, shown
     ],
 )
 def test_what_a_terminal_shows_in_the_end(line: str, expected: str) -> None:
-    assert shown(line) == expected
+    assert drawn(line) == expected
 
 
 @pytest.mark.parametrize(
     ("line", "expected"), [("x" * LONGEST, "x" * LONGEST), ("x" * (LONGEST + 1), "x" * LONGEST + "…")]
 )
 def test_a_long_line_is_cut(line: str, expected: str) -> None:
-    assert shortened(line) == expected
+    assert cut(line) == expected

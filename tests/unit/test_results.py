@@ -29,7 +29,7 @@ def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFix
     ],
 )
 def test_what_a_program_says_to_a_terminal_is_not_passed_on(text: str, expected: str) -> None:
-    assert output.plain(text) == expected
+    assert output.readable(text) == expected
 
 
 def test_nothing_that_is_said_speaks_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,5 +49,5 @@ def test_a_terminal_of_any_width_shows_everything(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(columns))
     output.print_table(("unit", "rate", "loss", "status"), [("train", "0.1", 0.25, "finished")])
-    shown = output.plain(capsys.readouterr().out)
+    shown = output.readable(capsys.readouterr().out)
     assert all(text in shown for text in ("train", "0.1", "0.25", "finished"))

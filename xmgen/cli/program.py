@@ -60,10 +60,10 @@ class Program(click.Group):
             # A disk that is full, a folder that may not be written: the machine's state, which only its user can mend.
             if os.environ.get("XMGEN_DEBUG"):
                 raise
-            from xmgen.commands.output import shown
+            from xmgen.commands.output import escaped
 
             place = f"{error.filename}: " if error.filename else ""
-            click.echo(shown(f"error: {place}{error.strerror or error}"), err=True)
+            click.echo(escaped(f"error: {place}{error.strerror or error}"), err=True)
             ctx.exit(1)
         except Exception as error:
             if os.environ.get("XMGEN_DEBUG"):

@@ -38,7 +38,7 @@ def console(*, error: bool = False) -> Console:
 
 def say(text: str, style: str = "", *, error: bool = False) -> None:
     """A line of text, in which nothing is markup, and nothing speaks to a terminal."""
-    console(error=error).print(Text(shown(text), style=style))
+    console(error=error).print(Text(escaped(text), style=style))
 
 
 def print_json(value: object) -> None:
@@ -92,19 +92,19 @@ def cell(value: object) -> str:
             return f"{value:.4g}"
         case str():
             # One row is one line.
-            return shown(value).replace("\n", "\\n").replace("\t", "\\t")
+            return escaped(value).replace("\n", "\\n").replace("\t", "\\t")
         case int():
             return str(value)
         case _:
             return json.dumps(value, ensure_ascii=False)
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     """Lines of a user's, in which what cannot be printed is an escape."""
     return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
 
 
-def plain(text: str) -> str:
+def readable(text: str) -> str:
     """What a program printed, without what it says to a terminal: colours, movements of the cursor, titles."""
     return "\n".join(cell(line.expandtabs()) for line in _FOR_TERMINALS.sub("", text).rstrip("\n").split("\n"))
 
@@ -114,11 +114,11 @@ def print_error(error: XmgenError) -> None:
     for problem in error.problems:
         line = Text("error: ", style="bold red")
         if problem.where:
-            line.append(f"{shown(problem.where)}: ", style="bold")
-        line.append(shown(problem.message))
+            line.append(f"{escaped(problem.where)}: ", style="bold")
+        line.append(escaped(problem.message))
         target.print(line)
         if problem.hint:
-            target.print(Text(f"  {shown(problem.hint)}", style="dim"))
+            target.print(Text(f"  {escaped(problem.hint)}", style="dim"))
 
 
 @contextlib.contextmanager

@@ -174,12 +174,12 @@ def line(change: Change, *, logs: bool) -> str:
             return ""
         case Message():
             whose = f"{change.unit}: " if change.unit else ""
-            return f"{change.severity}: {whose}{output.plain(change.text)}"
+            return f"{change.severity}: {whose}{output.readable(change.text)}"
 
 
 def _log_lines(message: Message) -> str:
     prefix = f"{message.unit} | " if message.unit else ""
-    return "\n".join(f"{prefix}{text}" for text in output.plain(message.text).split("\n"))
+    return "\n".join(f"{prefix}{text}" for text in output.readable(message.text).split("\n"))
 
 
 def result(operation: str, stack: str, progress: Progress, outcome: str) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def print_report(report: Report) -> None:
         output.say(f"\n{each.job} failed", style="yellow")
         output.say(f"  {each.why}")
         for text in each.log:
-            output.say(f"    {output.plain(text)}")
+            output.say(f"    {output.readable(text)}")
     output.say("")
     for text in sentences(report):
         output.say(text)

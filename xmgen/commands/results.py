@@ -43,7 +43,7 @@ def print_failures(units: Sequence[Trial]) -> None:
         if unit.status != "failed":
             continue
         output.say(f"\n{unit.name} failed", style="bold red")
-        lines = [line for reason in unit.reasons for line in output.plain(reason).split("\n")]
+        lines = [line for reason in unit.reasons for line in output.readable(reason).split("\n")]
         # The first says how it ended and where the log is.
         shown = lines if len(lines) <= LAST_LINES else [lines[0], "    …", *lines[-LAST_LINES + 1 :]]
         for line in shown:
@@ -63,7 +63,7 @@ def print_waiting(units: Sequence[Trial]) -> None:
     for reasons, names in by_reason.items():
         output.say(f"\n{named(names)} {'waits' if len(names) == 1 else 'wait'}", style="yellow")
         for reason in reasons:
-            output.say(f"  {output.plain(reason)}")
+            output.say(f"  {output.readable(reason)}")
 
 
 def named(names: Sequence[str]) -> str:

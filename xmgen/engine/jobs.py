@@ -20,7 +20,7 @@ from xmgen.errors import OperationError, Problem
 from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_name
 from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Plan
-from xmgen.printed import shortened, shown
+from xmgen.printed import cut, drawn
 
 LAST_LINES = 10
 """Of a failed pod's log."""
@@ -195,7 +195,7 @@ def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[O
     except Refused as refused:
         why += f"; {no_log(refused)}"
         return Failed(why, exit_code=code, command=logged(namespace, name))
-    lines = tuple(shortened(shown(line)) for line in text.removesuffix("\n").split("\n")[-LAST_LINES:])
+    lines = tuple(cut(drawn(line)) for line in text.removesuffix("\n").split("\n")[-LAST_LINES:])
     command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
     return Failed(why, lines, code, shlex.join(command))
 

@@ -75,13 +75,13 @@ def job_settings(executor: Vertex) -> Mapping[str, object]:
     }
 
 
-def texts_of(job: Job) -> list[str]:
+def bindable(job: Job) -> list[str]:
     """The texts of a job in which an address may be bound."""
     return [*(arg.shell for arg in job.args if isinstance(arg, ShellSafeArg)), *job.env.values()]
 
 
 def is_late_bound(job: Job) -> bool:
-    return any(LATE_BINDING.search(text) for text in texts_of(job))
+    return any(LATE_BINDING.search(text) for text in bindable(job))
 
 
 def with_late_bindings(image: PlannedImage) -> PlannedImage:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
 
-from xmgen.printed import shortened, shown
+from xmgen.printed import cut, drawn
 from xmgen.provider import faults
 from xmgen.provider.wire import masked
 
@@ -53,14 +53,14 @@ class JobOutput:
     def last_lines(self) -> list[str]:
         # Cut last: half a secret is not found any more.
         whole = (masked(line, self._hidden) for line in self._last)
-        return [shortened(line) for line in whole]
+        return [cut(line) for line in whole]
 
     def _add(self, text: str, *, last: bool = False) -> None:
         *lines, self._unfinished = (self._unfinished + text).split("\n")
         if len(self._unfinished) > _LONGEST_LINE or (last and self._unfinished):
             lines.append(self._unfinished)
             self._unfinished = ""
-        seen = [shown(line) for line in lines]
+        seen = [drawn(line) for line in lines]
         self._last.extend(seen)
         if self._tell:
             self._pending.extend(seen)
