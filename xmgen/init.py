@@ -13,7 +13,7 @@ from pathlib import Path
 
 from xmgen import names
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.project import NAME, PROVIDERS, PULUMI_FILE, STACKS, read
+from xmgen.project import NAME, PROVIDERS, PULUMI_FILE, STACKS, read, root_around
 
 PLUGIN = "stacks/.plugin/pulumi-resource-xmgen"
 
@@ -29,9 +29,13 @@ class InitFile:
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """Paths in the project: what was written, what was there with the same content, and what was there and differs."""
+    """Paths in the project: what was written, what was there with the same content, and what was there and differs.
+
+    around: the folder of a project that this one is made in, and hides from commands here.
+    """
 
     root: Path
+    around: Path | None
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
     kept: tuple[str, ...]
@@ -89,6 +93,7 @@ def init(root: Path, name: str = NAME) -> Initialised:
             _write(root / file.path, file)
     return Initialised(
         root=root,
+        around=root_around(root.parent),
         written=tuple(file.path for file in wanted if present[file.path] is None),
         unchanged=tuple(file.path for file in wanted if present[file.path] == file.text),
         kept=tuple(file.path for file in wanted if present[file.path] not in (None, file.text)),

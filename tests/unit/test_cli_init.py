@@ -81,6 +81,12 @@ def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
+def test_a_project_in_a_project_says_so(tmp_path: Path) -> None:
+    assert "It lies in" not in run("init", str(tmp_path)).stdout
+    said = run("init", str(tmp_path / "sub" / "folder")).stdout
+    assert f"\nIt lies in the project {tmp_path}, whose stacks commands here do not see.\nNext: " in said
+
+
 def test_what_differs_is_kept_and_named(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("mine\n")
     (tmp_path / "first").mkdir()

@@ -27,6 +27,8 @@ def init(folder: Path, *, json: bool) -> None:
         output.say(f"{path} is there already")
     for path in done.kept:
         output.say(f"kept {path}, which differs from what xmgen would write", style="yellow")
+    if done.around is not None:
+        output.say(f"It lies in the project {done.around}, whose stacks commands here do not see.", style="yellow")
     where = "" if done.root == Path.cwd() else f"cd {shlex.quote(str(done.root))}; "
     output.say(f"Next: `{where}xmgen up first/experiment.yaml` compiles and runs the first experiment.")
 
