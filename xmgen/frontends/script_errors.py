@@ -44,7 +44,9 @@ def raised(error: BaseException, script: Path, place: str) -> XmgenError:
     if mistake := api_mistakes.explained(error):
         return InputError(Problem(mistake[0], where=where, hint=mistake[1]))
     summary = "".join(traceback.format_exception_only(error)).strip()
-    return InputError(Problem(f"the launch script raised {summary}", where=where, hint=_traceback(error, script)))
+    # What was raised ends the traceback as well, and has been said by then.
+    trace = _traceback(error, script).removesuffix(f"\n{summary}")
+    return InputError(Problem(f"the launch script raised {summary}", where=where, hint=trace))
 
 
 def _placed(error: XmgenError, script: Path, place: str) -> XmgenError:
