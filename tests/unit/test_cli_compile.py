@@ -51,6 +51,13 @@ def test_a_folder_is_answered_with_what_may_be_meant_in_it(project: Path) -> Non
     )
 
 
+@pytest.mark.parametrize("command", ["up", "preview", "status", "inspect", "check"])
+def test_so_is_one_where_a_stack_is_asked_for(project: Path, command: str) -> None:
+    assert run(command, "first", code=2).stderr == (
+        "error: no stack 'first' is compiled\n  did you mean first/experiment.yaml?\n"
+    )
+
+
 def test_an_experiment_beside_pulumi_yaml_is_not_changed_by_its_own_stack(project: Path) -> None:
     for file in (project / "first").iterdir():
         file.rename(project / file.name)

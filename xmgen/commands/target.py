@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from xmgen import compiler, lock, names, planner, recompile, rules
+from xmgen import compiler, launchable, lock, names, planner, recompile, rules
 from xmgen import stack as stacks
 from xmgen.commands import output
 from xmgen.commands.output import standard_output_kept_clean
@@ -220,4 +220,6 @@ def _hint(project: Project, stack: str, known: Sequence[str]) -> str:
     """Of a stack that is not compiled. One that has settings may be up, though its folder is gone."""
     if not rules.not_a_stack_name(stack) and project.settings(stack).exists():
         return f"`xmgen compile SOURCE --stack {stack}` makes it; where it is up, `xmgen destroy {stack}` removes it"
+    if meant := launchable.meant_by(Path(stack)):
+        return meant
     return did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from xmgen import experiment as ir
-from xmgen import names
+from xmgen import launchable, names
 from xmgen.errors import InputError, Problem
 from xmgen.frontends.caliban import machines
 from xmgen.frontends.caliban.options import Options, parse
@@ -28,12 +28,8 @@ def stack_of(folder: Path, arguments: Sequence[str]) -> str:
 
 def _no_command(source: Path) -> InputError:
     """Of a folder alone, by which a launch script or an experiment in it may be meant."""
-    there = [path for path in sorted(source.iterdir()) if path.suffix in {".py", ".yaml", ".yml"}]
-    meant = [str(path) for path in there if path.stem in names.GENERIC_STEMS]
-    if meant:
-        hint = (
-            f"did you mean {' or '.join(meant)}? A Caliban project is compiled with `xmgen caliban run …` in its folder"
-        )
+    if meant := launchable.meant_by(source):
+        hint = f"{meant} A Caliban project is compiled with `xmgen caliban run …` in its folder"
         return InputError(Problem("is a folder", str(source), hint))
     hint = "`xmgen caliban run …` there, or the command after `--`: `xmgen compile FOLDER -- run --nogpu train.py`"
     return InputError(Problem("a Caliban project is compiled from a command of Caliban's", str(source), hint))
