@@ -12,8 +12,8 @@ import pytest
 
 from xmgen.engine import kubernetes
 from xmgen.engine.session import Session
-from xmgen.engine.trials import SECRET
 from xmgen.errors import OperationError
+from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.rehearsal import certificates
 from xmgen.rehearsal.servers import free_port
 
@@ -89,8 +89,8 @@ def test_a_cluster_that_does_not_answer(user: dict[str, Any], tmp_path: Path) ->
 
 def test_a_kubeconfig_that_is_secret_is_decrypted(tmp_path: Path) -> None:
     text = kubeconfig({"token": "secret"})
-    encrypted = export({SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"})
-    decrypted = export({SECRET: "1b47061264138c4ac30d75fd1eb44270", "plaintext": json.dumps(text)})
+    encrypted = export({SIGNATURE: SECRET, "ciphertext": "v1:abc"})
+    decrypted = export({SIGNATURE: SECRET, "plaintext": json.dumps(text)})
     assert "cannot be reached" in reached(session(tmp_path, decrypted=decrypted), encrypted)
 
 

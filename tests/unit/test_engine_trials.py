@@ -8,7 +8,8 @@ import pytest
 
 from xmgen.engine import trials
 from xmgen.engine.state import StateResource
-from xmgen.engine.trials import SECRET, Trial
+from xmgen.engine.trials import Trial
+from xmgen.pulumi_values import SECRET, SIGNATURE
 
 
 def export(*resources: dict[str, object]) -> str:
@@ -66,7 +67,7 @@ OUTPUTS = {
             ),
         ),
         (
-            run("a", outputs={"metrics": {SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}}),
+            run("a", outputs={"metrics": {SIGNATURE: SECRET, "ciphertext": "v1:abc"}}),
             Trial(name="a", arguments={"rate": "1"}, status="finished"),
         ),
     ],
@@ -76,7 +77,7 @@ def test_a_trial_is_what_its_resource_says(state: dict[str, object] | None, expe
 
 
 def test_secrets_are_never_shown() -> None:
-    secret = {SECRET: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
+    secret = {SIGNATURE: SECRET, "ciphertext": "v1:abc"}
     assert trials.visible({"a": [1, {"b": secret}], "c": secret}) == {"a": [1, {"b": "[secret]"}], "c": "[secret]"}
 
 

@@ -11,6 +11,7 @@ from xmgen import arguments, resource_types
 from xmgen.engine.state import StateResource, resources
 from xmgen.executors.kubernetes import resource_name
 from xmgen.plan import Plan
+from xmgen.pulumi_values import SIGNATURE
 
 Status = Literal["waiting", "running", "finished", "failed", "stopped"]
 
@@ -25,9 +26,6 @@ _CUSTOM_JOB_ENDS: dict[str, Status] = {
     "JOB_STATE_PARTIALLY_SUCCEEDED": "failed",
     "LOST": "failed",
 }
-
-SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
-"""The key by which Pulumi marks a special value in state; a secret is never shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +202,7 @@ def visible(value: Any) -> Any:
     match value:
         case dict():
             mapping = cast(dict[str, Any], value)
-            return "[secret]" if SECRET in mapping else {key: visible(item) for key, item in mapping.items()}
+            return "[secret]" if SIGNATURE in mapping else {key: visible(item) for key, item in mapping.items()}
         case list():
             return [visible(item) for item in cast(Iterable[Any], value)]
         case _:
