@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from xmgen.engine.pulumi import MINIMUM_VERSION
 from xmgen.rehearsal.cluster import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -284,3 +286,13 @@ esac
     )
     assert (done.returncode, said in done.stdout + done.stderr) == (exit_code, True), done.stdout + done.stderr
     assert (tmp_path / ".venv").exists() == (exit_code == 0)
+
+
+def test_the_oldest_pulumi_is_the_same_for_the_tools_the_engine_and_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    [required] = [each for each in project["dependencies"] if each.startswith("pulumi>=")]
+    oldest = required.removeprefix("pulumi>=").partition(",")[0]
+    of_tools = module("get_pulumi", monkeypatch).MINIMUM
+    assert (".".join(map(str, MINIMUM_VERSION)), of_tools) == (oldest, (*MINIMUM_VERSION, 0))
