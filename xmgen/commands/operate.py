@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from xmgen import configuration
-from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, reach, target
+from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, packages, reach, target
 from xmgen.commands import settings as configured
 from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
@@ -201,6 +201,7 @@ def _begun(project: Project, plan: Plan, options: Options) -> Session:
     stack = plan.experiment.stack
     read = configuration.of_stack(project, stack)
     configured.refuse_wrong(project, stack, read, options.settings, options.secrets)
+    packages.refuse_missing(project, stack)
     bucket.refuse_undecided(project, plan, options.settings)
     work = session.begin(project, stack)
     if options.secrets:
