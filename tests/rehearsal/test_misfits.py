@@ -63,7 +63,9 @@ def test_pods_that_no_pool_can_take(in_scratch: Rehearsal, scratch: Project) -> 
     report = in_scratch.run(plan)
     assert not report.fits
     found = {each.job: (each.scheduler, each.reasons, each.change) for each in report.misfits}
-    assert {each.job for each in report.landings} == {names[0], names[4]}
+    assert {(each.unit, each.job) for each in report.landings} == {
+        (plan.units[position].name, names[position]) for position in (0, 4)
+    }
     assert found.keys() == {names[1], names[2], names[3]}
     scheduler, reasons, change = found[names[1]]
     assert "didn't match Pod's node affinity/selector" in scheduler

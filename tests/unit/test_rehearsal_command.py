@@ -35,9 +35,9 @@ def shown(capsys: pytest.CaptureFixture[str], report: Report) -> list[str]:
 def test_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, EVERYTHING) == [
         "",
-        "job  pods  pool  at the end",
-        "a    2     t4    Succeeded",
-        "b    1     t4    pod b-0 exited with code 3",
+        "unit    job  pods  pool  at the end",
+        "unit-a  a    2     t4    Succeeded",
+        "unit-b  b    1     t4    pod b-0 exited with code 3",
         "",
         "pool  machine        nodes  pods  cpu  memory  accelerators",
         "t4    n1-standard-4  2      3     75%  50%     100%",

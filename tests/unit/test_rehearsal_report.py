@@ -41,6 +41,7 @@ def pod(
         "sweep",
         name,
         job,
+        unit=f"unit-{job}",
         node=node,
         pool=pool if node else "",
         phase="Pending" if not node else "Succeeded" if ended else "Running",
@@ -62,8 +63,10 @@ def test_pods_are_where_they_landed() -> None:
         pod("c-1", "c"),
     ]
     assert landings(pods) == [
-        Landing(job="a", pod="a-1", pool="t4", node="gke-t4-1", phase="Failed", why="exited with code 3"),
-        Landing(job="b", pod="b-1", pool="t4", node="gke-t4-0", phase="Succeeded"),
+        Landing(
+            unit="unit-a", job="a", pod="a-1", pool="t4", node="gke-t4-1", phase="Failed", why="exited with code 3"
+        ),
+        Landing(unit="unit-b", job="b", pod="b-1", pool="t4", node="gke-t4-0", phase="Succeeded"),
     ]
 
 
@@ -175,9 +178,17 @@ EVERYTHING = Report(
     images={"trainer": "registry/trainer@sha256:0"},
     registry="127.0.0.1:5000",
     landings=[
-        Landing(job="a", pod="a-0", pool="t4", node="gke-t4-0", phase="Succeeded"),
-        Landing(job="a", pod="a-1", pool="t4", node="gke-t4-1", phase="Succeeded"),
-        Landing(job="b", pod="b-0", pool="t4", node="gke-t4-1", phase="Failed", why="pod b-0 exited with code 3"),
+        Landing(unit="unit-a", job="a", pod="a-0", pool="t4", node="gke-t4-0", phase="Succeeded"),
+        Landing(unit="unit-a", job="a", pod="a-1", pool="t4", node="gke-t4-1", phase="Succeeded"),
+        Landing(
+            unit="unit-b",
+            job="b",
+            pod="b-0",
+            pool="t4",
+            node="gke-t4-1",
+            phase="Failed",
+            why="pod b-0 exited with code 3",
+        ),
     ],
     pools=[PoolUse(pool="t4", machine="n1-standard-4", nodes=2, pods=3, cpu=0.754, memory=0.5, accelerators=1.0)],
     misfits=[*map(misfit, range(1, 5)), misfit(9, "t4: label a is c, not b")],
@@ -227,10 +238,10 @@ def test_markdown() -> None:
         "",
         "<details><summary>Where the pods ran</summary>",
         "",
-        "| Job | Pods | Pool | At the end |",
-        "|---|---:|---|---|",
-        "| `a` | 2 | `t4` | Succeeded |",
-        "| `b` | 1 | `t4` | pod b-0 exited with code 3 |",
+        "| Work unit | Job | Pods | Pool | At the end |",
+        "|---|---|---:|---|---|",
+        "| `unit-a` | `a` | 2 | `t4` | Succeeded |",
+        "| `unit-b` | `b` | 1 | `t4` | pod b-0 exited with code 3 |",
         "",
         "</details>",
     ]
@@ -238,7 +249,9 @@ def test_markdown() -> None:
 
 def test_markdown_of_a_large_sweep_fits_into_a_pull_request() -> None:
     name = "train-learning-rate-0-0003-width-256-f02da5bd-{:08}".format
-    many = [Landing(job=name(n), pod=name(n), pool="t4", node="n", phase="Succeeded") for n in range(10_000)]
+    many = [
+        Landing(unit=name(n), job=name(n), pod=name(n), pool="t4", node="n", phase="Succeeded") for n in range(10_000)
+    ]
     text = markdown(Report(stack="sweep", landings=many))
     assert f"\n… and {10_000 - LISTED} rows more, which `--json` has\n" in text
     assert len(text) < 2**16

@@ -141,7 +141,7 @@ def _owner(project: Project, plan: Plan) -> Plan | None:
 def print_report(report: Report) -> None:
     if report.landings:
         output.say("")
-        output.print_table(("job", "pods", "pool", "at the end"), where_they_landed(report))
+        output.print_table(("unit", "job", "pods", "pool", "at the end"), where_they_landed(report))
     if report.pools:
         output.say("")
         output.print_table(

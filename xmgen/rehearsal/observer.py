@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xmgen.engine.pods import how_it_failed, refused
+from xmgen.executors.kubernetes import UNIT_LABEL
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL
 from xmgen.rehearsal.cloud.pools import Pools, View, ended
 from xmgen.rehearsal.cloud.scheduling import Amounts, Object, amounts, requests
@@ -20,7 +21,8 @@ POLL_SECONDS = 0.4
 class Pod:
     """namespace, name: of the pod. job: the Job that made it. node, pool: where it landed; empty until it does.
     phase: Kubernetes' own word. why: how one that failed did. started, ended: RFC 3339, empty while it has not.
-    refused: why the scheduler found no node, in its words. reasons: why no pool can help.
+    refused: why the scheduler found no node, in its words. unit: the logical name of its work unit. reasons: why no
+    pool can help.
     """
 
     namespace: str
@@ -31,6 +33,7 @@ class Pod:
     phase: str = "Pending"
     why: str = ""
     refused: str = ""
+    unit: str = ""
     reasons: list[str] = field(default_factory=list[str])
     requests: Amounts = field(default_factory=dict[str, int])
     started: str = ""
@@ -160,7 +163,12 @@ class Observer:
         labels: dict[str, str] = metadata.get("labels", {})
         seen = self._pods.setdefault(
             str(metadata["uid"]),
-            Pod(str(metadata["namespace"]), str(metadata["name"]), str(labels.get("batch.kubernetes.io/job-name", ""))),
+            Pod(
+                str(metadata["namespace"]),
+                str(metadata["name"]),
+                str(labels.get("batch.kubernetes.io/job-name", "")),
+                unit=str(labels.get(UNIT_LABEL, "")),
+            ),
         )
         seen.phase = str(pod["status"].get("phase", "Pending"))
         seen.why = how_it_failed(pod) if seen.phase == "Failed" else ""

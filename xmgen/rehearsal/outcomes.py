@@ -2,7 +2,7 @@
 
 The file holds a list of rules; of those that mean a pod, the first one says what becomes of it:
 
-    [{"unit": "train-rate-0-1-*", "outcome": "fail", "exit_code": 3, "seconds": 5, "attempts": 1, "log": ["loss: nan"]},
+    [{"unit": "train-learning-rate-0-001-*", "outcome": "fail", "exit_code": 3, "attempts": 1, "log": ["loss: nan"]},
      {"job": "worker", "pod": 0, "outcome": "evict"}]
 
 unit, job: which pods are meant, as patterns of a work unit's logical name and of a job's name in it; all when left out.

@@ -35,8 +35,9 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """why: how a pod that failed did."""
+    """unit: as rules of `--pods` name it; the Job's name is shorter. why: how a pod that failed did."""
 
+    unit: str
     job: str
     pod: str
     pool: str
@@ -109,7 +110,15 @@ class Report:
 
 def landings(pods: Iterable[Pod]) -> list[Landing]:
     found = [
-        Landing(job=pod.job or pod.name, pod=pod.name, pool=pod.pool, node=pod.node, phase=pod.phase, why=pod.why)
+        Landing(
+            unit=pod.unit,
+            job=pod.job or pod.name,
+            pod=pod.name,
+            pool=pod.pool,
+            node=pod.node,
+            phase=pod.phase,
+            why=pod.why,
+        )
         for pod in pods
         if pod.node
     ]
@@ -157,10 +166,10 @@ def grouped(misfits: Iterable[Misfit]) -> list[list[Misfit]]:
     return list(groups.values())
 
 
-def where_they_landed(report: Report) -> list[tuple[str, int, str, str]]:
+def where_they_landed(report: Report) -> list[tuple[str, str, int, str, str]]:
     """For every job, how many of its pods were in which pool, and what became of them."""
-    counts = Counter((each.job, each.pool, each.why or each.phase) for each in report.landings)
-    return [(job, count, pool, end) for (job, pool, end), count in counts.items()]
+    counts = Counter((each.unit, each.job, each.pool, each.why or each.phase) for each in report.landings)
+    return [(unit, job, count, pool, end) for (unit, job, pool, end), count in counts.items()]
 
 
 def counted(number: int, what: str) -> str:
@@ -270,9 +279,12 @@ def _landings(report: Report) -> list[str]:
         "",
         "<details><summary>Where the pods ran</summary>",
         "",
-        "| Job | Pods | Pool | At the end |",
-        "|---|---:|---|---|",
-        *(f"| `{job}` | {count} | `{pool}` | {_cell(end)} |" for job, count, pool, end in rows[:LISTED]),
+        "| Work unit | Job | Pods | Pool | At the end |",
+        "|---|---|---:|---|---|",
+        *(
+            f"| `{unit}` | `{job}` | {count} | `{pool}` | {_cell(end)} |"
+            for unit, job, count, pool, end in rows[:LISTED]
+        ),
         *more,
         "",
         "</details>",
