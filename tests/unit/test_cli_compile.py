@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,38 @@ def test_a_source_is_compiled_for_up_with_the_flags_that_it_had(project: Path, l
             "without them.",
         ],
     )
+
+
+def test_a_source_that_was_edited_and_not_compiled_is_said(project: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+        subprocess.run(["git", *who, *arguments], cwd=project, check=True, capture_output=True)
+
+    def said() -> list[str]:
+        lines: list[str] = []
+        target.plan_of(find(), "first", None, (), lines.append)
+        return lines
+
+    edited = (project / SOURCE).read_text() + "# edited\n"
+    run("compile", SOURCE)
+    # Without Git or a commit nobody can tell.
+    assert said() == []
+    git("init", "--quiet")
+    (project / ".gitignore").write_text("")
+    git("add", SOURCE)
+    git("commit", "--quiet", "--message", "source alone")
+    (project / SOURCE).write_text(edited)
+    assert said() == []
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "and stack")
+    assert said() == []
+    (project / SOURCE).write_text(edited.replace("title: ", "title: New "))
+    assert said() == [
+        f"{SOURCE} differs from its last commit, and what is compiled of it does not: this is the stack as it is "
+        f"compiled. With {SOURCE} in place of first it is compiled first."
+    ]
+    run("compile", SOURCE)
+    assert said() == []
 
 
 def test_flags_reach_the_launch_script_and_check_repeats_them(project: Path, launcher: str) -> None:

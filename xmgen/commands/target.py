@@ -16,6 +16,7 @@ from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import Plan
 from xmgen.project import STACKS, Project
+from xmgen.review import commits
 
 _aside = partial(output.say, error=True)
 
@@ -158,7 +159,14 @@ def plan_of(
                     hint="name the launch script",
                 )
             )
-        return existing(project, target)
+        plan = existing(project, target)
+        if commits.is_not_compiled(project, plan.experiment):
+            source = os.path.relpath(project.root / plan.experiment.source)
+            say(
+                f"{source} differs from its last commit, and what is compiled of it does not: this is the stack as it "
+                f"is compiled. With {shlex.quote(source)} in place of {target} it is compiled first."
+            )
+        return plan
     source = Path(target)
     if not flags and (flags := recorded_flags(project, source, stack)):
         words = ["xmgen", "compile", target, *(["--stack", stack] if stack else [])]

@@ -38,6 +38,21 @@ def changed_paths(project: Project, base: str, head: str | None) -> frozenset[st
     return frozenset((paths or "").split("\0")) - {""}
 
 
+def is_not_compiled(project: Project, experiment: Experiment) -> bool:
+    """Whether the source differs from its last commit, while what is compiled of it, which is committed, does not.
+
+    As far as Git says: False where there is none, or no commit.
+    """
+    lock_file = f"{STACKS}/{experiment.stack}/{LOCK_FILE}"
+    try:
+        if not _git(project, "ls-files", "-z", "--", lock_file):
+            return False
+        changed = changed_paths(project, "HEAD", None)
+    except InputError:
+        return False
+    return experiment.source in changed and lock_file not in changed
+
+
 def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenError:
     """text: of the lock file of a stack, whose cluster others may share."""
     where = f"{side}stack {stack}"
