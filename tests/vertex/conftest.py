@@ -8,6 +8,7 @@ import pytest
 from tests.vertex import protos
 from tests.vertex.job_service import JobService
 from tests.vertex.project import Vertex
+from xmgen.provider import custom_job_api
 
 
 @pytest.fixture
@@ -23,3 +24,9 @@ def vertex(tmp_path: Path, service: JobService) -> Iterator[Vertex]:
     project = Vertex.of(tmp_path, service)
     yield project
     project.close()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider waits a moment only before it asks again."""
+    monkeypatch.setattr(custom_job_api, "_FIRST_DELAY", 0.01)

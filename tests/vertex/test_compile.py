@@ -26,7 +26,7 @@ from tests.vectors.invocation import invocation
 from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
 from tests.vertex.manifests import BOARD, T4, experiment, job, manifests, resolved, vertex
-from tests.vertex.test_custom_job_resource import REQUEST
+from tests.vertex.requests import REQUEST
 from xmgen import catalog, compiler, lock, planner, program, rules, summary
 from xmgen.catalog.vertex import vertex_machine
 from xmgen.errors import InputError, Problem

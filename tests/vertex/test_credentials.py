@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.vertex.job_service import TOKEN, JobService
-from tests.vertex.test_custom_job_resource import REQUEST, inputs
+from tests.vertex.requests import REQUEST, inputs
 from xmgen.errors import OperationError
 from xmgen.provider import custom_job_api
 from xmgen.provider.custom_job import CustomJobResource
