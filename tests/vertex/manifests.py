@@ -9,12 +9,29 @@ from typing import Any, cast
 
 from tests.builders import experiment as any_experiment
 from tests.builders import python_container
+from tests.conftest import ROOT
 from xmgen import planner
-from xmgen.experiment import Accelerator, Arg, Executable, Experiment, Job, JobRequirements, Reference, Vertex
+from xmgen.experiment import (
+    Accelerator,
+    Arg,
+    Executable,
+    Experiment,
+    Job,
+    JobRequirements,
+    Reference,
+    ShellSafeArg,
+    Vertex,
+)
 
 T4 = Accelerator(type="t4", count=1)
+A100 = Accelerator(type="a100", count=1)
 TRAINER = python_container("trainer", requirements=True)
 BOARD = Reference(kind="tensorboard", name="runs")
+RESERVATION = "projects/acme/zones/us-central1-a/reservations/ours"
+WORKERPOOL0 = ShellSafeArg("--chief=%objectname(workerpool0)%")
+
+STACKS = sorted(path.parents[2].name for path in ROOT.glob("stacks/*/manifests/vertex/jobs.yaml"))
+"""Committed stacks on Vertex AI."""
 
 VALUES = {
     "<xmgen:service-account:jobs>": "sweep-jobs@acme.iam.gserviceaccount.com",
@@ -52,6 +69,11 @@ def experiment(
 
 def manifests(compiled: Experiment) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", each) for unit in planner.plan(compiled).units for each in unit.manifests]
+
+
+def spec(compiled: Experiment) -> dict[str, Any]:
+    [manifest] = manifests(compiled)
+    return manifest["jobSpec"]
 
 
 def resolved(manifest: Mapping[str, Any]) -> dict[str, Any]:
