@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from xmgen import resource_types
 from xmgen.commands import reach
 from xmgen.engine import jobs, kubernetes, trials
 from xmgen.engine.events import Progress
+from xmgen.engine.jobs import Rerun
 from xmgen.engine.kubernetes import Connection, Unreachable
 from xmgen.engine.pulumi import Event
 from xmgen.engine.session import Session
@@ -33,6 +35,11 @@ def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], O
 def _connect(work: Session, plan: Plan, export: str) -> Connection | None:
     """None also for a stack that is but a cluster: there is nothing to ask for."""
     return kubernetes.connect(work, export) if plan.units else None
+
+
+_SAID = {"failed": "failed", "vanished": "vanished from the cluster", "served": "served such Jobs"}
+_REASONS = {**_SAID, "failed": "failed before", "served": "served what runs again"}
+"""Why Jobs run again."""
 
 
 @dataclass(slots=True)
@@ -77,12 +84,11 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Jobs that an `up` runs again, though for Pulumi they are as good as those that run. jobs: URN -> the name of one
-    that failed, empty for one that vanished. unknown: why they cannot be known, in a sentence. gone: whether the
-    cluster is, which Pulumi does not know either.
+    """Jobs that an `up` runs again, though for Pulumi they are as good as those that run. jobs: by their URNs. unknown:
+    why they cannot be known, in a sentence. gone: whether the cluster is, which Pulumi does not know either.
     """
 
-    jobs: Mapping[str, str]
+    jobs: Mapping[str, Rerun]
     cluster: Connection | None = None
     unknown: str = ""
     gone: bool = False
@@ -93,7 +99,7 @@ class Again:
 
     def reasons(self) -> dict[str, str]:
         """Of each of these resources, by its URN."""
-        return {urn: "failed before" if name else "vanished from the cluster" for urn, name in self.jobs.items()}
+        return {urn: _REASONS[job.why] for urn, job in self.jobs.items()}
 
 
 def again(work: Session, plan: Plan) -> Again:
@@ -112,20 +118,18 @@ def again(work: Session, plan: Plan) -> Again:
 
 
 def prepare(work: Session, plan: Plan) -> Preparation:
-    """Before an `up`: the Jobs that failed are deleted, so that Pulumi can create them again.
+    """Before an `up`: the Jobs that run again are deleted, so that Pulumi can create them.
 
     Raises OperationError as `jobs.delete`.
     """
     found = again(work, plan)
-    for name in found.jobs.values():
-        if name and found.cluster is not None:
-            jobs.delete(found.cluster, plan, name)
+    for job in found.jobs.values():
+        if job.name and found.cluster is not None:
+            jobs.delete(found.cluster, plan, job.name)
     said = [found.unknown] if found.unknown else []
-    for count, what in (
-        (sum(bool(name) for name in found.jobs.values()), "failed"),
-        (sum(not name for name in found.jobs.values()), "vanished from the cluster"),
-    ):
-        if count:
+    counts = Counter(job.why for job in found.jobs.values())
+    for why, what in _SAID.items():
+        if count := counts[why]:
             said.append(f"{count} Job{'' if count == 1 else 's'} {what} and will run again.")
     return Preparation(said, found.arguments(), Room(plan, found.cluster), found.gone)
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import cast
+from typing import Literal, cast
 
 from xmgen import names
 from xmgen.engine import pods, trials
@@ -17,6 +17,7 @@ from xmgen.engine.pods import Object
 from xmgen.engine.state import StateResource
 from xmgen.engine.trials import Status, Trial
 from xmgen.errors import OperationError, Problem
+from xmgen.executors import services
 from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_name
 from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Plan
@@ -37,6 +38,16 @@ class Known:
     exit_code: int | None = None
     seconds: float | None = None
     log_command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A Job that runs again: it failed, vanished from the cluster, or served such Jobs of its group. name: of the Job
+    where it is there still.
+    """
+
+    why: Literal["failed", "vanished", "served"]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +137,37 @@ def _known(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Ob
     return Known(status, (text,), found.exit_code, seconds, found.command)
 
 
-def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, str]:
-    """The Jobs of the plan that a next `up` would take for done, and that are not: those that failed, and those that
-    vanished before anybody knew that they had ended. Returns the URN of each, and its name where it is there still.
+def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, Rerun]:
+    """The Jobs of the plan that a next `up` would take for done, and that are not, by their URNs: those that failed,
+    those that vanished before anybody knew that they had ended, and the services that ended with them.
 
     Raises OperationError when the cluster does not answer.
     """
     namespace = names.namespace(plan.experiment.stack)
     there = {str(job["metadata"]["name"]): job for job in read(cluster, namespace)[0]}
     state = trials.job_states(export)
-    again: dict[str, str] = {}
+    again: dict[str, Rerun] = {}
     for unit in plan.units:
-        for manifest in unit.manifests:
-            known = state.get(resource_name(manifest))
-            # Another one than the program's is replaced anyway.
-            if known is None or known.id != f"{namespace}/{job_name(manifest)}":
-                continue
-            job = there.get(job_name(manifest))
+        # Another Job than the program's is replaced anyway.
+        known = {
+            job_name(manifest): found
+            for manifest in unit.manifests
+            if (found := state.get(resource_name(manifest))) is not None
+            and found.id == f"{namespace}/{job_name(manifest)}"
+        }
+        for name, resource in known.items():
+            job = there.get(name)
             if job is not None and pods.job_end(job) == "failed":
-                again[known.urn] = job_name(manifest)
-            elif job is None and trials.job_status(known) != "finished":
-                again[known.urn] = ""
+                again[resource.urn] = Rerun("failed", name)
+            elif job is None and trials.job_status(resource) != "finished":
+                again[resource.urn] = Rerun("vanished")
+        served = [job_name(manifest) for manifest in unit.manifests if not services.is_service(manifest)]
+        # As long as one of them goes on its services do, too.
+        over = all(name not in there or pods.job_end(there[name]) for name in served)
+        if over and any(name in known and known[name].urn in again for name in served):
+            for name, resource in known.items():
+                if name not in served:
+                    again.setdefault(resource.urn, Rerun("served", name if name in there else ""))
     return again
 
 

@@ -74,6 +74,12 @@ def end_with(pod: Manifest, namespace: str, jobs: Sequence[str]) -> None:
     pod["volumes"] = [*volumes, {"name": _API, "projected": {"sources": sources}}]
 
 
+def is_service(job: Manifest) -> bool:
+    """Whether a Job is one of these."""
+    pod = cast(dict[str, dict[str, dict[str, list[Manifest]]]], job["spec"])["template"]["spec"]
+    return any(container["name"] == WAITER for container in pod["containers"])
+
+
 def rights(namespace: str, account: str) -> list[Manifest]:
     """What the pods of services need: their account may look at Jobs."""
     group = "rbac.authorization.k8s.io"
