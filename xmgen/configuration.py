@@ -43,9 +43,12 @@ class Setting:
 
 def read_by(texts: Iterable[str]) -> tuple[Setting, ...]:
     """What a stack's modules read, as far as they say so in plain words, by name."""
+    return _read_by(ast.parse(text) for text in texts)
+
+
+def _read_by(modules: Iterable[ast.Module]) -> tuple[Setting, ...]:
     found: dict[str, Setting] = {}
-    for text in texts:
-        tree = ast.parse(text)
+    for tree in modules:
         always = {id(node) for node in _always(tree)}
         for node in ast.walk(tree):
             if setting := _setting(node, needed=id(node) in always):
@@ -65,8 +68,22 @@ def of_files(files: Mapping[str, str]) -> tuple[Setting, ...]:
 
 
 def of_stack(project: Project, stack: str) -> tuple[Setting, ...]:
-    """Of a compiled stack."""
-    return read_by(file.read_text(encoding="utf-8") for file in sorted(project.stack(stack).glob("*.py")))
+    """Of a compiled stack. Raises InputError where a module of its program is no Python."""
+    return _read_by(_module(project, stack, file) for file in sorted(project.stack(stack).glob("*.py")))
+
+
+def _module(project: Project, stack: str, file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        # It brings what reads lock files.
+        from xmgen import recompile
+
+        # As a merge leaves it that nobody has settled. ValueError: of a NUL.
+        where = file.relative_to(project.root).as_posix()
+        where += f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        hint = f"`{recompile.of_stack(project.root, stack)}` writes it again"
+        raise InputError(Problem("is no Python, so it is not as it was compiled", where=where, hint=hint)) from None
 
 
 def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[Setting]:

@@ -16,7 +16,7 @@ from xmgen import configuration, init, project
 from xmgen.cli import cli
 from xmgen.commands import setting_values, settings
 from xmgen.configuration import Setting
-from xmgen.errors import InputError
+from xmgen.errors import InputError, Problem
 from xmgen.project import Project
 
 PROGRAM = """
@@ -57,6 +57,25 @@ def here(tmp_path: Path) -> Project:
 
 def test_the_program_says_what_it_reads() -> None:
     assert configuration.read_by([PROGRAM]) == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("import pulumi\n<<<<<<< HEAD\n", ":2"), ("\0", ""), (b"\xff\n", ":1")],
+    ids=["unsettled merge", "NUL", "no UTF-8"],
+)
+def test_a_program_that_is_no_python_is_to_be_compiled_again(here: Project, text: str | bytes, line: str) -> None:
+    here.stack("llm").mkdir()
+    (here.stack("llm") / "jobs.py").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError) as refused:
+        configuration.of_stack(here, "llm")
+    assert refused.value.problems == (
+        Problem(
+            "is no Python, so it is not as it was compiled",
+            where=f"stacks/llm/jobs.py{line}",
+            hint="`xmgen compile SOURCE --stack llm` writes it again",
+        ),
+    )
 
 
 @pytest.mark.parametrize(
