@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.builders import experiment, job
-from tests.unit.test_catalog_matrix import full
+from tests.requirements import full
 from xmgen import catalog, planner, program, stack
 from xmgen.catalog.model import MachineType
 from xmgen.catalog.placement import NODES_LABEL

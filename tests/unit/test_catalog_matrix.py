@@ -9,43 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.requirements import full, needs
 from xmgen import catalog
 from xmgen.catalog import options, tpu
 from xmgen.catalog.model import Gpu, MachineType, Tpu
 from xmgen.catalog.placement import GpuNode, Placement
 from xmgen.catalog.selection import available_resources, select
 from xmgen.errors import Problem
-from xmgen.experiment import Accelerator, JobRequirements
+from xmgen.experiment import JobRequirements
 
 GIB = 2**30
 KNOWN = catalog.catalog()
-
-
-def needs(name: str = "", count: float | None = None, topology: str | None = None, **rest: Any) -> JobRequirements:
-    return JobRequirements(accelerator=Accelerator(type=name, count=count, topology=topology) if name else None, **rest)
 
 
 def placed(requirements: JobRequirements, reservation: str | None = None) -> Placement:
     found = select(requirements, reservation=reservation)
     assert isinstance(found, Placement), str(found)
     return found
-
-
-def full(machine: MachineType) -> JobRequirements:
-    """A job that fills the machine: no smaller one can have it."""
-    room = available_resources(machine)
-    asked: dict[str, Any] = {"cpu": room.cpu_millis / 1000, "ram": room.memory_bytes}
-    if machine.attaches_gpus:
-        limits = KNOWN.gpus["t4"].attach_limits
-        count = next(count for count, limit in limits.items() if limit.vcpus >= machine.vcpus)
-        return needs("t4", count, **asked)
-    if machine.tpu:
-        return needs(machine.accelerator or "", topology=machine.tpu.single_host or "4x4", **asked)
-    if machine.accelerator:
-        return needs(machine.accelerator, machine.accelerator_count, **asked)
-    if machine.architecture == "arm64":
-        return needs(architecture="arm64", **asked)
-    return needs(location="us-central2-b" if machine.family == "n2" else None, **asked)
 
 
 @pytest.mark.parametrize("machine", KNOWN.machines.values(), ids=lambda machine: machine.name)

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.requirements import needs
 from xmgen import catalog
 from xmgen.catalog.allocatable import Resources
 from xmgen.catalog.model import Gpu, MachineType, PlacementPolicy, Tpu
 from xmgen.catalog.placement import GpuNode, Placement, Taint, Toleration, TpuNode
 from xmgen.catalog.selection import select, system_machine
 from xmgen.errors import Problem
-from xmgen.experiment import Accelerator, JobRequirements
+from xmgen.experiment import JobRequirements
 
 GIB = 2**30
 KNOWN = catalog.catalog()
@@ -27,12 +28,6 @@ V6E = "chips: 1, 4, 8, 16, 32, 64, 128, 256; topologies: 1x1, 2x2, 2x4, 4x4, 4x8
 TIERS = "known: batch, flex-start, freebie, on-demand, prod, reservation, spot"
 NO_DEMAND = "allowed: BATCH (flex-start), FREEBIE (spot), a reservation"
 NO_LOCAL = "the accelerator local_gpu cannot be had: it means a GPU of this machine, for the Local executor only"
-
-
-def needs(name: str = "", count: float | None = None, topology: str | None = None, **rest: Any) -> JobRequirements:
-    slices = rest.pop("slices", 1)
-    asked = Accelerator(type=name, count=count, topology=topology, slices=slices) if name else None
-    return JobRequirements(accelerator=asked, **rest)
 
 
 def placed(requirements: JobRequirements, reservation: str | None = None) -> Placement:

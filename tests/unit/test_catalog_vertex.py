@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.requirements import needs
 from xmgen import catalog
 from xmgen.catalog.model import Gpu, Tpu
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
-from xmgen.experiment import Accelerator, JobRequirements
+from xmgen.experiment import JobRequirements
 
 GIB = 2**30
 KNOWN = catalog.catalog()
@@ -18,12 +19,6 @@ TOO_MUCH = "no Vertex AI machine has so many vCPUs and so much memory"
 ONE_REPLICA = "a Vertex AI job on tpu_v6e has one replica and one slice"
 T4_COUNTS = "allowed: 1, 2, 4 on one machine; for more machines use replicas"
 V7X = "allowed: 2x2x1, 2x2x2, 2x2x4, 2x4x4, 4x4x4, 4x4x8, 4x8x8, 8x8x8, 8x8x16"
-
-
-def needs(name: str = "", count: float | None = None, topology: str | None = None, **rest: Any) -> JobRequirements:
-    slices = rest.pop("slices", 1)
-    asked = Accelerator(type=name, count=count, topology=topology, slices=slices) if name else None
-    return JobRequirements(accelerator=asked, **rest)
 
 
 def accelerated(name: str, accelerator: str, count: int, **rest: Any) -> VertexMachine:

@@ -8,41 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.engine_states import IMAGE, NETWORK, NETWORK_ID, PROVIDER_URN, RUN, TENSORBOARD, resource, state
 from xmgen.engine import interrupted
 from xmgen.engine.events import Progress
 from xmgen.engine.interrupted import MARK
 from xmgen.engine.state import StateResource
 
-PROVIDER_URN = "urn:pulumi:dev::experiments::pulumi:providers:gcp::default"
-PROVIDER = {
-    "urn": PROVIDER_URN,
-    "type": "pulumi:providers:gcp",
-    "id": "f00",
-    "custom": True,
-    "inputs": {"project": "acme"},
-}
 BEGUN = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-
-
-def resource(type: str, name: str, **fields: Any) -> dict[str, Any]:
-    urn = f"urn:pulumi:dev::experiments::{type}::{name}"
-    return {"urn": urn, "type": type, "custom": True, "provider": f"{PROVIDER_URN}::f00", **fields}
-
-
-NETWORK = resource("gcp:compute/network:Network", "net", inputs={"name": "net-1234567"})
-NETWORK_ID = "projects/acme/global/networks/net-1234567"
 SOUGHT = {**NETWORK, "id": NETWORK_ID}
 MARKED = {**SOUGHT, "initErrors": [MARK]}
-IMAGE = resource("docker-build:index:Image", "image", inputs={})
-RUN = resource("xmgen:local:Run", "train", inputs={})
-TENSORBOARD = resource("gcp:vertex/aiTensorboard:AiTensorboard", "runs", inputs={"region": "r1"})
-
-
-def state(*resources: dict[str, Any], **pending: list[dict[str, Any]]) -> str:
-    operations = [{"resource": each, "type": kind} for kind, found in pending.items() for each in found]
-    return json.dumps(
-        {"version": 3, "deployment": {"resources": [PROVIDER, *resources], "pending_operations": operations}}
-    )
 
 
 def resources(export: str) -> list[dict[str, Any]]:

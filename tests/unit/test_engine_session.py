@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.unit.test_engine_interrupted import IMAGE, NETWORK, NETWORK_ID, TENSORBOARD, resource, state
+from tests.engine_states import IMAGE, NETWORK, NETWORK_ID, TENSORBOARD, resource, state
 from xmgen.engine import interrupted, orphans
 from xmgen.engine.backend import Backend
 from xmgen.engine.events import Progress

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.builders import experiment, job
-from tests.unit.test_engine_pods import ended, pod, true
+from tests.kubernetes_answers import ended, pod, true
 from xmgen import planner
 from xmgen.commands.logs import seconds
 from xmgen.engine import pod_logs, trials

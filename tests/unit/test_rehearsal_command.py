@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.conftest import ROOT
-from tests.unit.test_rehearsal_report import EVERYTHING, node, pod
+from tests.rehearsal_reports import EVERYTHING, node, pod
 from xmgen import project
 from xmgen.commands import output
 from xmgen.commands import rehearse as command
