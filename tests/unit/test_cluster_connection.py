@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -85,6 +89,48 @@ def test_a_stack_that_is_not_up_has_no_cluster(tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_answer(user: dict[str, Any], tmp_path: Path) -> None:
     plugin(tmp_path, GIVES_A_TOKEN)
     assert "cannot be reached: [Errno 111] Connection refused" in reached(session(tmp_path), export(kubeconfig(user)))
+
+
+class Told(BaseHTTPRequestHandler):
+    """Answers what it was told of who asks; `/elsewhere?…` leads to another address."""
+
+    def do_GET(self) -> None:
+        path, _, address = self.path.partition("?")
+        self.send_response(302 if path == "/elsewhere" else 200)
+        self.send_header("Location", address)
+        self.end_headers()
+        self.wfile.write(f"token: {self.headers['Authorization']}".encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[tuple[str, str, str]]:
+    """The addresses of a cluster and of somebody else, and the certificate of who vouches for the first."""
+    issuer = certificates.authority("test")
+    own = certificates.server("cluster", issuer, ["127.0.0.1"], [])
+    file = tmp_path / "server.pem"
+    file.write_bytes(own.certificate_pem() + certificates.key_pem(own.key))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Told) as cluster, ThreadingHTTPServer(("127.0.0.1", 0), Told) as other:
+        cluster.socket = context.wrap_socket(cluster.socket, server_side=True)
+        threads = [threading.Thread(target=each.serve_forever) for each in (cluster, other)]
+        for thread in threads:
+            thread.start()
+        places = [f"127.0.0.1:{each.server_address[1]}" for each in (cluster, other)]
+        yield f"https://{places[0]}", f"http://{places[1]}", issuer.certificate_pem().decode()
+        for server, thread in zip((cluster, other), threads, strict=True):
+            server.shutdown()
+            thread.join()
+
+
+def test_the_token_is_for_the_cluster_alone(servers: tuple[str, str, str]) -> None:
+    cluster, other, authority = servers
+    connection = kubernetes.Connection(cluster, authority, "secret")
+    assert connection.text("/version") == "token: Bearer secret"
+    assert connection.text(f"/elsewhere?{other}/version") == "token: None"
 
 
 def test_a_kubeconfig_that_is_secret_is_decrypted(tmp_path: Path) -> None:

@@ -115,7 +115,9 @@ class Connection:
         self, method: str, path: str, query: Mapping[str, str], seconds: float, token: str
     ) -> http.client.HTTPResponse:
         url = f"{self._server}{path}?{urlencode(query)}" if query else f"{self._server}{path}"
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"}, method=method)  # noqa: S310 (https)
+        request = urllib.request.Request(url, method=method)  # noqa: S310 (https)
+        # Of a redirection, which may lead to anybody, it is no part.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
         try:
             return cast(http.client.HTTPResponse, self._opener.open(request, timeout=seconds))
         except urllib.error.HTTPError as error:
