@@ -116,6 +116,36 @@ def test_what_vertex_ai_has_no_machine_for_is_refused_with_a_way_out(
     assert vertex_machine(asked, where="job train") == Problem(message, "job train", hint)
 
 
+@pytest.mark.parametrize(
+    ("asked", "message", "hint"),
+    [
+        *(
+            (
+                needs(cpu=2, service_tier=tier),
+                "asks for the reservation 'ours', but for no accelerator",
+                "leave it out, or ask for the accelerator that it is for",
+            )
+            for tier in (None, "reservation")
+        ),
+        (
+            needs("a100", 1, service_tier="FREEBIE"),
+            "asks for the reservation 'ours', but the service tier FREEBIE takes none",
+            "leave out one of them",
+        ),
+        *(
+            (
+                needs("tpu_v3", 8, service_tier=tier),
+                "tpu_v3 cannot be had by reservation",
+                "allowed: PROD (on demand) without one",
+            )
+            for tier in ("PROD", "reservation")
+        ),
+    ],
+)
+def test_a_reservation_that_would_not_be_used_is_refused(asked: JobRequirements, message: str, hint: str) -> None:
+    assert vertex_machine(asked, reservation="ours", where="job train") == Problem(message, "job train", hint)
+
+
 @pytest.mark.parametrize("gpu", KNOWN.gpus.values(), ids=lambda gpu: gpu.id)
 def test_every_gpu_in_every_count(gpu: Gpu) -> None:
     for count in gpu.counts:

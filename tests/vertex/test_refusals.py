@@ -189,7 +189,7 @@ TRAIN = "work unit 1, job train"
             [Problem("Vertex AI has no custom jobs on tpu_v4", TRAIN)],
         ),
         (
-            experiment(job(executor=vertex(on={"reservation": "ours", "network": "n", "timeout": -1}))),
+            experiment(job(executor=vertex(A100, on={"reservation": "ours", "network": "n", "timeout": -1}))),
             [
                 Problem("'n' is no network", TRAIN, "projects/<project number>/global/networks/<network>"),
                 Problem(

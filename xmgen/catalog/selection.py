@@ -108,8 +108,7 @@ def _select(requirements: JobRequirements, reservation: str | None, sidecar: Res
     accelerator = ok(catalog.accelerator(asked.type)) if asked else None
     if asked is None or accelerator is None:
         if reservation:
-            hint = "leave it out, or ask for the accelerator that it is for"
-            raise Refused(Problem(f"asks for the reservation {reservation!r}, but for no accelerator", hint=hint))
+            raise Refused(tiers.without_accelerator(reservation))
         options = candidates.cpu_options(known, replicas)
     elif isinstance(accelerator, Gpu):
         options = candidates.gpu_options(known, accelerator, asked, replicas)

@@ -48,6 +48,12 @@ def wanted(service_tier: str | None, reservation: str | None) -> tuple[Provision
     return ("reservation", *_TIERS[key]) if key == "prod" and reservation else _TIERS[key]
 
 
+def without_accelerator(reservation: str) -> Problem:
+    """A reservation that would not be used."""
+    message = f"asks for the reservation {reservation!r}, but for no accelerator"
+    return Problem(message, hint="leave it out, or ask for the accelerator that it is for")
+
+
 def provisioning(machine: MachineType, ways: Sequence[Provisioning]) -> Provisioning | None:
     """The first of the ways in which this machine is sold."""
     return next((way for way in ways if way in machine.provisioning), None)

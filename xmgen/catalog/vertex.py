@@ -81,7 +81,9 @@ def _choose(requirements: JobRequirements, reservation: str | None) -> VertexMac
     asked = requirements.accelerator
     _, region = location(requirements.location)
     accelerator = ok(catalog.accelerator(asked.type)) if asked else None
-    ways = ok(tiers.wanted(requirements.service_tier, reservation if asked else None))
+    ways = ok(tiers.wanted(requirements.service_tier, reservation))
+    if reservation and asked is None:
+        raise Refused(tiers.without_accelerator(reservation))
     if asked is None or accelerator is None:
         spec = _cpu(requirements, ways)
     elif isinstance(accelerator, Gpu):
@@ -148,6 +150,9 @@ def _tpu_by_cores(found: Tpu, asked: Accelerator, ways: Sequence[Provisioning]) 
         raise Refused(
             Problem(f"{found.id}: no slice of {cores:g} cores", hint=f"allowed: {single}, multiples of {unit}")
         )
+    if "reservation" in ways:
+        # It would not be used, whatever else is allowed.
+        raise Refused(Problem(f"{found.id} cannot be had by reservation", hint="allowed: PROD (on demand) without one"))
     if "on-demand" not in ways:
         raise Refused(Problem(f"{found.id} cannot be had {' or '.join(ways)}", hint="allowed: PROD (on demand)"))
     return VertexMachine(
