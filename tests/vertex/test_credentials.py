@@ -223,6 +223,26 @@ def test_what_is_no_key_is_said_in_words(service: JobService, tokens: Tokens, wr
     assert "gcloud auth application-default login" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (base64.b64encode(b'{"type": "service_account", "private_key": "' + b"x" * 300).decode(), "File name too long"),
+        ("nowhere", "No such file or directory"),
+        ("key.p12", "it is no text"),
+    ],
+    ids=["Base64", "no file", "PKCS #12"],
+)
+def test_what_may_be_a_key_is_not_shown(
+    service: JobService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key.p12").write_bytes(b"\xff")
+    with pytest.raises(OperationError) as caught:
+        submit(service, credentials=given)
+    neither = "what is given is neither a key nor the path of a file that holds one"
+    assert caught.value.problems[0].message == f"no credentials for Google Cloud: {neither}: {why}"
+
+
 def test_without_another_address_the_regions_own_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str]] = []
 

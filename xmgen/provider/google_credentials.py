@@ -82,8 +82,7 @@ def _chosen(settings: Settings) -> Any:
 
         credentials: Any = google.oauth2.credentials.Credentials(token)  # pyright: ignore[reportUnknownMemberType]
     elif key := settings.credentials or next(filter(None, map(os.environ.get, _KEYS)), ""):
-        text = key if key.lstrip().startswith("{") else Path(key).expanduser().read_text(encoding="utf-8")
-        credentials, _ = module.load_credentials_from_dict(json.loads(text), scopes=_SCOPES)
+        credentials, _ = module.load_credentials_from_dict(json.loads(_key(key)), scopes=_SCOPES)
     else:
         credentials, _ = module.default(scopes=_SCOPES)
     account = settings.impersonate_service_account or os.environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
@@ -93,6 +92,18 @@ def _chosen(settings: Settings) -> Any:
         impersonated: Any = google.auth.impersonated_credentials
         credentials = impersonated.Credentials(credentials, target_principal=account, target_scopes=list(_SCOPES))
     return credentials
+
+
+def _key(given: str) -> str:
+    """A service account's key, which is given as it is, or by the path of its file. Raises ValueError for neither."""
+    if given.lstrip().startswith("{"):
+        return given
+    try:
+        return Path(given).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        # Not by its name, which may be a key in another form, such as Base64.
+        why = (error.strerror or "it cannot be read") if isinstance(error, OSError) else "it is no text"
+        raise ValueError(f"what is given is neither a key nor the path of a file that holds one: {why}") from None
 
 
 def _first_line(error: Exception) -> str:
