@@ -92,6 +92,37 @@ def test_a_jobs_own_name_which_is_all_over_a_slice_is_no_change() -> None:
     ]
 
 
+def test_a_pool_is_compared_as_the_program_has_it() -> None:
+    one, other = (job(f"--zone={zone}", executor=kubernetes(T4, location=f"europe-west4-{zone}")) for zone in "ab")
+    both, alone = experiment(one, other), experiment(one)
+    [kept] = planner.plan(alone).cluster.pools  # type: ignore[union-attr]
+    assert changes(both, alone)[:2] == [
+        ResourceChange("changed", CLUSTER, "sweep", ("location",)),
+        # On a cluster of one zone it does not say its own.
+        ResourceChange("changed", NODE_POOL, kept.name, ("zones",)),
+    ]
+
+
+def test_a_cluster_that_comes_to_have_filestore_changes() -> None:
+    old, new = cluster_only(), replace(cluster_only(), filestore=True)
+    assert changes(old, new) == [ResourceChange("changed", CLUSTER, "team", ("filestore",))]
+
+
+def test_a_service_is_compared_by_its_program() -> None:
+    served = (job(name="worker"), job(name="ps", executable="ps", executor=kubernetes(on={"service": True})))
+    server = replace(TRAINER, name="ps", path="ps")
+    old, new, other = (
+        experiment(served, executables=executables)
+        for executables in ((TRAINER, server), (TRAINER, replace(server, digest="sha256:new")), (CHANGED, server))
+    )
+    worker, service = (f"{planner.plan(old).units[0].name}-{name}" for name in ("worker", "ps"))
+    assert changes(old, new)[1:] == [ResourceChange("changed", JOB, service, ("image",))]
+    assert changes(old, other)[1:] == [
+        ResourceChange("changed", JOB, worker, ("image",)),
+        ResourceChange("changed", JOB, service, ("waiter",)),
+    ]
+
+
 def test_markdown_counts_jobs_and_names_the_rest() -> None:
     change = compare("sweep", planner.plan(sweep("1")), planner.plan(sweep("1", digest="sha256:new")))
     text = report.markdown([change])

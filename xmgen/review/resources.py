@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from xmgen import gke
+from xmgen.executors import services
 from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
 from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Cluster, Manifest, Plan, Value
@@ -61,11 +62,15 @@ def resources(plan: Plan) -> list[Declared]:
 def _cluster(plan: Plan, cluster: Cluster) -> list[Declared]:
     result: list[Declared] = []
     if cluster.kind == "own":
-        inputs: Manifest = {"location": cluster.location, "machineType": cluster.system_machine_type}
+        inputs: Manifest = {
+            "location": cluster.location,
+            "machineType": cluster.system_machine_type,
+            "filestore": cluster.filestore,
+        }
         result.append(Declared(CLUSTER, plan.experiment.stack, 1, (), inputs))
     for pool in cluster.pools:
         # As the program has it; what is only the program's own is no reason to tell a reviewer of a change.
-        arguments = cast(Manifest, gke.pool_arguments(pool))
+        arguments = cast(Manifest, gke.pool_arguments(pool, cluster.location))
         needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
         result.append(Declared(NODE_POOL, pool.name, 1 + len(needs), needs, arguments))
     for each in plan.objects:
@@ -84,11 +89,17 @@ def _images(plan: Plan) -> list[Declared]:
 
 
 def job_inputs(manifest: Manifest) -> Manifest:
-    """A Job, flat enough that the names of what differs say something. Its own name, a hash of it all, is left out."""
+    """A Job, flat enough that the names of what differs say something. Its own name, a hash of it all, is left out.
+
+    Of a service it is the program's container that counts; `waiter` is the one that knows which Jobs it ends with.
+    """
     job: dict[str, Any] = json.loads(json.dumps(manifest).replace(job_name(manifest), "<name>"))
     template = job["spec"]["template"]
     pod: dict[str, Any] = dict(template["spec"])
     [container] = pod.pop("containers")
+    if services.is_service(job):
+        pod["waiter"] = container
+        *pod["initContainers"], container = pod["initContainers"]
     pod["podSecurityContext"] = pod.pop("securityContext", None)  # the container has its own
     rest = {key: value for key, value in job["spec"].items() if key != "template"}
     annotations: dict[str, Any] = job["metadata"]["annotations"]
