@@ -94,9 +94,7 @@ def settings(work: Session) -> Settings:
 
 
 def _current(work: Session, known: dict[str, StateResource]) -> dict[str, StateResource]:
-    if not known:
-        return known
-    return custom_jobs.current(work.stack, known, settings(work), lambda: set(_secrets(work)))
+    return custom_jobs.current(work.stack, known, lambda: settings(work), lambda: set(_secrets(work)))
 
 
 def _secrets(work: Session) -> Iterator[str]:

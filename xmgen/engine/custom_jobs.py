@@ -21,11 +21,15 @@ ATTEMPTS = 3
 
 
 def current(
-    stack: str, known: Mapping[str, StateResource], settings: Settings, hidden: Callable[[], Collection[str]]
+    stack: str,
+    known: Mapping[str, StateResource],
+    settings: Callable[[], Settings],
+    hidden: Callable[[], Collection[str]],
 ) -> dict[str, StateResource]:
     """The CustomJobs of a stack's state as a refresh would find them now. known: by logical name.
 
     One that had ended when it was last seen is as it was, whether Vertex AI still knows it or not.
+    settings: where credentials are, asked for when a job goes on.
     hidden: the texts that are secret, which a job may print before it fails.
     Raises OperationError when Vertex AI does not say.
     """
@@ -33,7 +37,7 @@ def current(
     if not going:
         return dict(known)
     try:
-        found = asyncio.run(_read(stack, [each.id for each in going.values()], settings))
+        found = asyncio.run(_read(stack, [each.id for each in going.values()], settings()))
     except ImportError as error:
         message = f"{error.name} is not installed, which Vertex AI takes"
         raise OperationError(Problem(message, hint="pip install '/path/to/xmgen[gcp]'")) from None
