@@ -49,7 +49,7 @@ def status(project: Project, stack: str, *, json: bool) -> None:
             output.say(f"\nWhat trials write, metrics included, is below {', '.join(sorted(folders))}.")
         if not up and not active:
             output.say(f"\n{stack} is not up; `xmgen up {stack}` runs it.")
-        if up and not active and (left := _left(plan, units)):
+        if up and not active and (left := unfinished(plan, units)):
             output.say(f"\n{left} of {len(units)} trials have not finished; `xmgen up {stack}` runs them.")
         if active:
             output.say("\nAn operation is at work on the stack.")
@@ -57,9 +57,11 @@ def status(project: Project, stack: str, *, json: bool) -> None:
         raise unreached
 
 
-def _left(plan: Plan, units: Sequence[Trial]) -> int:
-    """How many trials of this machine the next `up` would run; those elsewhere go on by themselves."""
-    if plan.cluster or plan.vertex:
+def unfinished(plan: Plan, units: Sequence[Trial]) -> int:
+    """How many trials of this machine the next `up` would run; those elsewhere go on by themselves. None while one
+    runs: then an `up` is at work, also where its lock cannot be seen.
+    """
+    if plan.cluster or plan.vertex or any(unit.status == "running" for unit in units):
         return 0
     return sum(unit.status != "finished" for unit in units)
 
