@@ -1,18 +1,23 @@
-"""What `up` asks on a terminal before it begins."""
+"""What `up` and `destroy` ask on a terminal before they begin."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests import builders
 from tests.on_gke import experiment, job
+from tests.vertex import manifests as vertex
 from xmgen import planner
-from xmgen.commands import asking
+from xmgen.commands import asking, operate
+from xmgen.commands.operation import Options
 from xmgen.experiment import Experiment
 from xmgen.plan import Plan
-from xmgen.resource_types import CLUSTER, NODE_POOL, RUN
+from xmgen.project import Project
+from xmgen.resource_types import CLUSTER, CUSTOM_JOB, NODE_POOL, RUN
 from xmgen.review.resources import resources
 
 SYSTEM = (NODE_POOL, "system")
@@ -29,6 +34,7 @@ def sweep(*rates: str) -> Experiment:
 ONE, TWO, THREE = (here(*"123"[:count]) for count in (1, 2, 3))
 GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
 GKE_ONE = planner.plan(experiment(job("--lr=1")))
+VERTEX = planner.plan(vertex.experiment())
 
 
 def keys(plan: Plan) -> list[tuple[str, str]]:
@@ -96,6 +102,14 @@ AGAIN = "again only where code or definition changed."
             f"1 work unit is there already, and runs {AGAIN}",
             id="on a cluster",
         ),
+        pytest.param(VERTEX, None, "Run 1 work unit of sweep?", "", id="on Vertex AI"),
+        pytest.param(
+            VERTEX,
+            export(*keys(VERTEX), (CUSTOM_JOB, "another")),
+            "Remove 1 job of sweep?",
+            f"1 work unit is there already, and runs {AGAIN}",
+            id="on Vertex AI, once more",
+        ),
         pytest.param(
             ONE,
             export((CLUSTER, "sweep"), SYSTEM),
@@ -109,3 +123,14 @@ def test_the_question_says_what_runs_and_what_is_made_and_removed(
     plan: Plan, state: str | None, question: str, note: str
 ) -> None:
     assert asking.of_up(plan, state) == (question, note)
+
+
+def test_a_no_to_destroy_says_that_nothing_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(operate.session, "begin", lambda project, stack: SimpleNamespace(exists=lambda: True))
+    monkeypatch.setattr(operate, "confirmed", lambda question, options: False)
+    code = operate.destroy(
+        Project(root=tmp_path), "sweep", stack=None, remove=False, keep_outputs=True, options=Options()
+    )
+    assert (code, capsys.readouterr().out) == (1, "Nothing was removed.\n")

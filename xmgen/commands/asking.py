@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from xmgen.engine import trials
 from xmgen.engine.state import resources
@@ -26,7 +26,7 @@ _NOUNS = {
 
 def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
     """The question, and what to say before it, which may be nothing. export: the stack's state; None where there is
-    no stack. Asks no cloud: what failed on a cluster after the last `up` or `status` counts as there.
+    no stack. Asks no cloud: what failed there since the last `up` or `refresh` counts as there.
     """
     stack = plan.experiment.stack
     state = resources(export) if export is not None else []
@@ -53,18 +53,12 @@ def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
     return f"{text[0].upper()}{text[1:]}?", note
 
 
-def _statuses(plan: Plan, export: str | None) -> Iterator[Status]:
+def _statuses(plan: Plan, export: str | None) -> list[Status]:
     """How each unit stood when the state was written."""
+    if plan.cluster is not None or plan.vertex is not None:
+        return [unit.status for unit in trials.elsewhere(plan, export)]
     runs = trials.runs(export) if export is not None else {}
-    of_jobs = trials.job_states(export)
-    jobs: dict[str, list[str]] = {}
-    for job, unit in trials.jobs(plan).items():
-        jobs.setdefault(unit, []).append(job)
-    for name, varying in trials.rows(plan):
-        if name in jobs:
-            yield trials.combined(trials.job_status(of_jobs.get(job)) for job in jobs[name])
-        else:
-            yield trials.trial(name, varying, runs.get(name)).status
+    return [trials.trial(name, varying, runs.get(name)).status for name, varying in trials.rows(plan)]
 
 
 def _counted(types: Iterable[str]) -> str:

@@ -124,6 +124,7 @@ def destroy(
     if remove:
         arguments.append("--remove")
     if not confirmed(f"Destroy everything that {stack} created?", options):
+        say(options, "Nothing was removed.")
         return 1
     say(options, *work.recover())
     work, said = reach.checked(work, work.export(), "destroy")

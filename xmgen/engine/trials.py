@@ -121,7 +121,7 @@ def combined(statuses: Iterable[Status]) -> Status:
 
 
 def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
-    """The units of an experiment on a cluster, from the stack's state; None when there is no stack."""
+    """The units of an experiment in the cloud, as the stack's state has them; export is None when there is no stack."""
     state = job_states(export)
     of_unit: dict[str, list[str]] = {}
     for job, unit in jobs(plan).items():
