@@ -27,6 +27,7 @@ _FOLDER = "/var/run/secrets/xmgen"
 _SCRIPT = Script(
     f"""\
 import json, ssl, sys, time
+from http.client import HTTPException
 from urllib.request import Request, urlopen
 
 namespace, *jobs = sys.argv[1:]
@@ -39,8 +40,9 @@ def has_ended(job):
     try:
         with urlopen(request, context=trusted, timeout=30) as answer:
             conditions = json.load(answer)["status"].get("conditions", [])
-    except OSError as error:  # it is not there yet, or the control plane is being upgraded
-        print(error, flush=True)
+    # It is not there yet, or the control plane is being upgraded, which may cut off an answer.
+    except (OSError, HTTPException, ValueError) as error:
+        print(repr(error), flush=True)
         return False
     return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
