@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.builders import experiment, job, python_container
-from tests.rehearsal.test_matrix import write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.stacks import T4, write
 from xmgen import sources
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -26,6 +25,8 @@ from xmgen.rehearsal.settings import PROJECT
 from xmgen.urns import Urn
 
 STACK = "interrupted"
+
+NAMESPACE = "kubernetes:core/v1:Namespace"
 
 SECONDS = 60.0
 """How long anything may take that has no reason to take long."""
@@ -205,3 +206,14 @@ def until(done: Callable[[], bool]) -> None:
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> None:
+    """The same is there as if nothing had happened, a further `up` changes nothing, and `destroy` leaves nothing."""
+    rehearsal.cloud.at = nothing_happens
+    report = Report(stack=STACK)
+    assert World.of(rehearsal, plan) == undisturbed
+    assert set(rehearsal.up(plan, report)) == {"same"}
+    rehearsal.destroy(plan, report)
+    assert report.failures == []
+    assert nothing_left(rehearsal, plan)

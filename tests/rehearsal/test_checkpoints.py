@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rehearsal.disturbances import STACK, World, enable, engines, kill, runs, until
-from tests.rehearsal.test_interruptions import NAMESPACE, check_and_destroy
+from tests.rehearsal.disturbances import NAMESPACE, STACK, World, check_and_destroy, enable, engines, kill, runs, until
 from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import OperationError
 from xmgen.plan import Plan

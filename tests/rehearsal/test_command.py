@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
-from tests.rehearsal.test_restarts import until
+from tests.rehearsal.processes import until
+from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.project import Project
 
 pytestmark = pytest.mark.rehearsal

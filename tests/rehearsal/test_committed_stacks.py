@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import ROOT
-from xmgen import project
-from xmgen.commands import target
+from tests.rehearsal.committed import owner, plans
 from xmgen.plan import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import markdown
 
 pytestmark = pytest.mark.rehearsal
 
-PROJECT = project.find(ROOT)
-
-
-def plans() -> dict[str, Plan]:
-    every = {stack: target.existing(PROJECT, stack) for stack in PROJECT.stacks()}
-    return {stack: plan for stack, plan in every.items() if plan.cluster is not None}
-
 
 def pods(plan: Plan) -> dict[str, int]:
     """How many pods each Job is to have."""
     jobs = [manifest for unit in plan.units for manifest in unit.manifests if manifest["kind"] == "Job"]
     return {job["metadata"]["name"]: job["spec"].get("parallelism", 1) for job in jobs}  # type: ignore[index, union-attr]
-
-
-def owner(plan: Plan) -> Plan | None:
-    assert plan.cluster is not None
-    return target.existing(PROJECT, plan.cluster.name) if plan.cluster.kind == "stack" else None
 
 
 @pytest.mark.parametrize("stack", plans())

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.rehearsal.test_refusals import Google
+from tests.rehearsal.google import Google
 from xmgen.provider.resource import Request
 from xmgen.provider.wire import Properties
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, WITHOUT_DEFAULT_POOL

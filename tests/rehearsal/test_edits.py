@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders import experiment, job, python_container
-from tests.rehearsal.test_matrix import write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.stacks import T4, write
 from xmgen import sources
 from xmgen.executors.kubernetes import resource_name
 from xmgen.plan import Plan

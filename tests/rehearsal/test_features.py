@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import experiment, job, python_container
 from tests.rehearsal.conftest import write as write_files
-from tests.rehearsal.test_matrix import IMAGE, write
+from tests.rehearsal.stacks import IMAGE, write
 from xmgen import sources
 from xmgen.experiment import JobRequirements, Kubernetes, Reference, Volume
 from xmgen.names import experiment_id

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.rehearsal.command_line import SETTINGS, xmgen
-from tests.rehearsal.test_misfits import T4
-from tests.rehearsal.test_pods import SECONDS, compiled, ends, names
+from tests.rehearsal.stacks import T4, compiled
+from tests.rehearsal.units import SECONDS, ends, names
 from xmgen.commands.reach import CLUSTER, FORGET
 from xmgen.engine.state import resources
 from xmgen.plan import Plan

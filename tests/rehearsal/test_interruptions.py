@@ -12,14 +12,15 @@ from collections.abc import Callable
 import pytest
 
 from tests.rehearsal.disturbances import (
+    NAMESPACE,
     SECONDS,
     STACK,
     World,
     api_server,
+    check_and_destroy,
     enable,
     engines,
     kill,
-    nothing_happens,
     nothing_left,
     plugins,
     runs,
@@ -42,7 +43,6 @@ from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
 
-NAMESPACE = "kubernetes:core/v1:Namespace"
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 
 PATHS = {
@@ -126,17 +126,6 @@ def was_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> bool:
         assert killer.count() > before, error
     assert killer.count() > before or report.failures == []
     return killer.count() > before
-
-
-def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> None:
-    """The same is there as if nothing had happened, a further `up` changes nothing, and `destroy` leaves nothing."""
-    rehearsal.cloud.at = nothing_happens
-    report = Report(stack=STACK)
-    assert World.of(rehearsal, plan) == undisturbed
-    assert set(rehearsal.up(plan, report)) == {"same"}
-    rehearsal.destroy(plan, report)
-    assert report.failures == []
-    assert nothing_left(rehearsal, plan)
 
 
 def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, undisturbed: World) -> None:

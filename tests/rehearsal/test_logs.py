@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.rehearsal.command_line import start, xmgen
-from tests.rehearsal.test_misfits import T4, tamper
-from tests.rehearsal.test_pods import RETRIED, SECONDS, compiled, ends, names, pods_of
+from tests.rehearsal.stacks import RETRIED, T4, compiled, tamper
+from tests.rehearsal.units import SECONDS, ends, names, pods_of
 from xmgen.executors.kubernetes import job_name
 from xmgen.plan import Plan
 from xmgen.project import Project

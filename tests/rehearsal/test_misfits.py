@@ -10,12 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, write
+from tests.rehearsal.stacks import IMAGE, T4, tamper, write
 from xmgen.experiment import Accelerator, JobRequirements, Kubernetes
-from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import sentences
@@ -23,17 +21,7 @@ from xmgen.resource_types import NODE_POOL
 
 pytestmark = pytest.mark.rehearsal
 
-T4 = Kubernetes(requirements=JobRequirements(accelerator=Accelerator(type="t4", count=1), service_tier="spot"))
 SLICE = Kubernetes(requirements=JobRequirements(accelerator=Accelerator(type="tpu_v5e", topology="4x4")))
-
-
-def tamper(project: Project, plan: Plan, changes: dict[str, dict[str, object]]) -> None:
-    """Change the pods of some of the Jobs, by their position, in the manifests that the program reads."""
-    file = project.stack(plan.experiment.stack) / "manifests" / "jobs.yaml"
-    jobs = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    for position, change in changes.items():
-        jobs[int(position)]["spec"]["template"]["spec"].update(change)
-    file.write_text(yaml.safe_dump_all(jobs, sort_keys=False), encoding="utf-8")
 
 
 def test_pods_that_no_pool_can_take(in_scratch: Rehearsal, scratch: Project) -> None:

@@ -14,8 +14,9 @@ from typing import Any, cast
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, KNOWN
-from tests.rehearsal.test_nodes import CLUSTER_ID, inputs
+from tests.rehearsal.machines import KNOWN
+from tests.rehearsal.node_pools import CLUSTER_ID, inputs
+from tests.rehearsal.stacks import IMAGE
 from xmgen import gke, planner, program, stack
 from xmgen.catalog import selection
 from xmgen.catalog.pools import NodePool

@@ -6,16 +6,15 @@ The rehearsal's own tables of labels and taints are not the catalog's, so that w
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.rehearsal.test_matrix import KNOWN, matrix, pools_of
+from tests.rehearsal.machines import KNOWN, matrix, pools_of
+from tests.rehearsal.node_pools import CLUSTER_ID, inputs
 from xmgen import gke, planner, program
 from xmgen.catalog import selection
-from xmgen.catalog.pools import NodePool
 from xmgen.plan import Plan
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
@@ -25,36 +24,6 @@ from xmgen.rehearsal.cloud.store import Item, Store
 
 PLANS = {name: planner.plan(matrix(name)) for name in ("zone", "others")}
 LOCATIONS = {"zone": "us-central2-b", "others": "europe-west4-a"}
-CLUSTER_ID = "projects/acme/locations/{}/clusters/sweep"
-
-
-def camel(value: Any) -> Any:
-    """As the SDK sends it: the names of arguments, but not those of labels."""
-    if isinstance(value, list):
-        return [camel(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        re.sub(r"_([a-z])", lambda found: found[1].upper(), key): each if key == "labels" else camel(each)
-        for key, each in value.items()
-    }
-
-
-def inputs(pool: NodePool, location: str) -> dict[str, Any]:
-    arguments = gke.pool_arguments(pool)
-    policy = arguments["placement_policy"]
-    if arguments["workload_policy"]:
-        tpu = {"tpu_topology": arguments["workload_policy"]} if arguments["tpu"] else {}
-        policy = {"type": "", "policy_name": pool.name, **tpu}
-    return {
-        "project": "acme",
-        "name": pool.name,
-        "cluster": CLUSTER_ID.format(location),
-        "autoscaling": camel(arguments["autoscaling"]),
-        "nodeLocations": arguments["zones"],
-        "nodeConfig": camel(arguments["settings"]),
-        **({"placementPolicy": camel(policy)} if policy else {}),
-    }
 
 
 def store(name: str, folder: Path) -> Store:

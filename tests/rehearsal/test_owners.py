@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_committed_stacks import owner, plans
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.committed import owner, plans
+from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.experiment import ClusterChoice
 from xmgen.project import Project
 from xmgen.rehearsal.cloud.kinds import SERVICE

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, status, xmgen
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4, tamper
-from xmgen.engine.pods import how_it_failed, job_end
+from tests.rehearsal.stacks import RETRIED, T4, compiled, tamper
+from tests.rehearsal.units import SECONDS, ends, names, pods_of
+from xmgen.engine.pods import how_it_failed
 from xmgen.executors.kubernetes import job_name
-from xmgen.experiment import Kubernetes
-from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.home import AUTH_PLUGIN
 from xmgen.rehearsal.outcomes import Rule
@@ -25,12 +21,9 @@ from xmgen.rehearsal.report import Report, markdown
 
 pytestmark = pytest.mark.rehearsal
 
-SECONDS = 120.0
-"""How long anything here may take on a busy machine."""
 
 EVICTED = "was evicted: Pod was terminated in response to imminent node shutdown."
 STEPS = [f"step {number}" for number in range(30)]
-RETRIED = Kubernetes(requirements=T4.requirements, retries=1)
 
 
 @pytest.fixture
@@ -38,30 +31,6 @@ def told(in_scratch: Rehearsal) -> Iterator[Rehearsal]:
     """A rehearsal whose pods are told nothing once the test is over."""
     yield in_scratch
     in_scratch.director.tell([])
-
-
-def compiled(project: Project, stack: str, *executors: Kubernetes, after: dict[int, list[int]] | None = None) -> Plan:
-    jobs = [job(f"--n={number}", executor=each, executable=IMAGE.name) for number, each in enumerate(executors)]
-    return write(project, experiment(*jobs, after=after or {}, stack=stack, executables=(IMAGE,)))
-
-
-def names(plan: Plan) -> list[str]:
-    return [unit.name for unit in plan.units]
-
-
-def ends(rehearsal: Rehearsal, plan: Plan) -> list[str | None]:
-    """How the Job of each unit ended."""
-    jobs = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{plan.experiment.stack}/jobs")
-    found = {each["metadata"]["name"]: job_end(each) for each in jobs}
-    return [found.get(job_name(unit.manifests[0])) for unit in plan.units]
-
-
-def pods_of(rehearsal: Rehearsal, plan: Plan, position: int) -> list[dict[str, Any]]:
-    """The pods of a unit that are there, oldest first."""
-    path = f"/api/v1/namespaces/{plan.experiment.stack}/pods"
-    selector = f"xmgen/unit={plan.units[position].name}"
-    found = rehearsal.cluster.api().items(path, labelSelector=selector)
-    return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["status"]["phase"] != "Failed"))
 
 
 def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project, tmp_path: Path) -> None:

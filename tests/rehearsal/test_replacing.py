@@ -9,8 +9,7 @@ import pytest
 
 from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, start, status, xmgen
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.executors.kubernetes import job_name
 from xmgen.experiment import Container
 from xmgen.plan import Plan

@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, write
-from tests.rehearsal.test_misfits import T4
+from tests.rehearsal.processes import SECONDS, until
+from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.plan import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import leftovers
@@ -23,35 +22,10 @@ from xmgen.rehearsal.report import Report, markdown
 
 pytestmark = pytest.mark.rehearsal
 
-SECONDS = 120.0
-
 
 def compiled(project: Project, stack: str) -> Plan:
     jobs = [job(f"--n={number}", executor=T4, executable=IMAGE.name) for number in range(2)]
     return write(project, experiment(*jobs, stack=stack, executables=(IMAGE,)))
-
-
-def running(folder: Path) -> dict[int, str]:
-    """Processes that have to do with a folder: they are in it, or its name is in their arguments or environment."""
-    found: dict[int, str] = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            texts = (process / "cmdline").read_bytes() + b"\0" + (process / "environ").read_bytes()
-            here = str((process / "cwd").readlink()).startswith(str(folder))
-            name = (process / "comm").read_text().strip()
-        except OSError:
-            continue
-        if texts.strip(b"\0") and (here or str(folder).encode() in texts):
-            found[int(process.name)] = name
-    return found
-
-
-def until(folder: Path, wanted: set[str]) -> None:
-    """All of these run; with none wanted, nothing runs any more."""
-    deadline = time.monotonic() + SECONDS
-    while not (wanted <= set(running(folder).values()) if wanted else not running(folder)):
-        assert time.monotonic() < deadline, running(folder)
-        time.sleep(0.1)
 
 
 def test_a_rehearsal_that_is_killed_ends_with_all_that_it_started(

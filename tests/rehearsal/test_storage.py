@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.test_matrix import IMAGE, write
+from tests.rehearsal.stacks import IMAGE, write
 from xmgen.experiment import Job, JobRequirements, Kubernetes, Volume
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Rehearsal

@@ -1,0 +1,35 @@
+"""Stacks whose jobs run an image that is there, compiled into a project; and what a test changes of them by hand."""
+
+from __future__ import annotations
+
+import yaml
+
+from tests.builders import experiment, job
+from xmgen import planner, program, stack
+from xmgen.experiment import Accelerator, Container, Experiment, JobRequirements, Kubernetes
+from xmgen.plan import Plan
+from xmgen.project import Project
+
+IMAGE = Container(name="trainer", image="python:3.11")
+T4 = Kubernetes(requirements=JobRequirements(accelerator=Accelerator(type="t4", count=1), service_tier="spot"))
+RETRIED = Kubernetes(requirements=T4.requirements, retries=1)
+
+
+def write(project: Project, source: Experiment) -> Plan:
+    plan = planner.plan(source)
+    stack.write(project.root, source.stack, program.render(plan))
+    return plan
+
+
+def compiled(project: Project, stack: str, *executors: Kubernetes, after: dict[int, list[int]] | None = None) -> Plan:
+    jobs = [job(f"--n={number}", executor=each, executable=IMAGE.name) for number, each in enumerate(executors)]
+    return write(project, experiment(*jobs, after=after or {}, stack=stack, executables=(IMAGE,)))
+
+
+def tamper(project: Project, plan: Plan, changes: dict[str, dict[str, object]]) -> None:
+    """Change the pods of some of the Jobs, by their position, in the manifests that the program reads."""
+    file = project.stack(plan.experiment.stack) / "manifests" / "jobs.yaml"
+    jobs = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    for position, change in changes.items():
+        jobs[int(position)]["spec"]["template"]["spec"].update(change)
+    file.write_text(yaml.safe_dump_all(jobs, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,32 @@
+"""The work units of a stack that is up: their names, how their Jobs ended, and their pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xmgen.engine.pods import job_end
+from xmgen.executors.kubernetes import job_name
+from xmgen.plan import Plan
+from xmgen.rehearsal.rehearsal import Rehearsal
+
+SECONDS = 120.0
+"""How long anything here may take on a busy machine."""
+
+
+def names(plan: Plan) -> list[str]:
+    return [unit.name for unit in plan.units]
+
+
+def ends(rehearsal: Rehearsal, plan: Plan) -> list[str | None]:
+    """How the Job of each unit ended."""
+    jobs = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{plan.experiment.stack}/jobs")
+    found = {each["metadata"]["name"]: job_end(each) for each in jobs}
+    return [found.get(job_name(unit.manifests[0])) for unit in plan.units]
+
+
+def pods_of(rehearsal: Rehearsal, plan: Plan, position: int) -> list[dict[str, Any]]:
+    """The pods of a unit that are there, oldest first."""
+    path = f"/api/v1/namespaces/{plan.experiment.stack}/pods"
+    selector = f"xmgen/unit={plan.units[position].name}"
+    found = rehearsal.cluster.api().items(path, labelSelector=selector)
+    return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["status"]["phase"] != "Failed"))
