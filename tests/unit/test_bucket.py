@@ -44,12 +44,21 @@ def test_a_bucket_of_the_environment_is_neither_taken_nor_passed_over(
     [
         ("mine", "config: {ours:bucket: theirs}", [], ON_VERTEX),
         ("mine", "config: {ours:bucket: ''}", [], ON_VERTEX),
+        ("mine", "environment: [team]", [], ON_VERTEX),
         ("mine", "", ["bucket=theirs"], ON_VERTEX),
         ("mine", "", ["ours:bucket="], ON_VERTEX),
         ("", "", [], ON_VERTEX),
         ("mine", "", [], HERE),
     ],
-    ids=["configured", "configured to be none", "given", "given in full", "no variable", "not on Vertex AI"],
+    ids=[
+        "configured",
+        "configured to be none",
+        "an environment of Pulumi's",
+        "given",
+        "given in full",
+        "no variable",
+        "not on Vertex AI",
+    ],
 )
 def test_what_is_decided_is_not_asked(
     tmp_path: Path,
@@ -61,3 +70,12 @@ def test_what_is_decided_is_not_asked(
 ) -> None:
     monkeypatch.setenv(bucket.VARIABLE, variable)
     bucket.refuse_undecided(project(tmp_path, settings), plan, given)
+
+
+@pytest.mark.parametrize("default", ["theirs", "{default: theirs}", "{value: ''}"])
+def test_a_bucket_of_the_whole_project_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, default: str
+) -> None:
+    monkeypatch.setenv(bucket.VARIABLE, "mine")
+    (tmp_path / "Pulumi.yaml").write_text(f"config: {{ours:bucket: {default}}}", encoding="utf-8")
+    bucket.refuse_undecided(project(tmp_path, ""), ON_VERTEX, [])

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from xmgen import configuration
+from xmgen.configuration import Setting
 from xmgen.errors import InputError, Problem
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -27,9 +27,8 @@ def refuse_undecided(project: Project, plan: Plan, settings: Sequence[str]) -> N
     if plan.vertex is None or not named:
         return
     stack = plan.experiment.stack
-    kept: dict[str, Any] = configuration.read_settings(project.settings(stack)).get("config") or {}
-    keys = {KEY, f"{project.name}:{KEY}"}
-    if keys & kept.keys() or keys & {setting.partition("=")[0] for setting in settings}:
+    given = {setting.partition("=")[0].removeprefix(f"{project.name}:") for setting in settings}
+    if KEY in given or not configuration.missing(project, stack, [Setting(KEY, needed=True)]):
         return
     raise InputError(
         Problem(
