@@ -135,19 +135,19 @@ def prepare(work: Session, plan: Plan) -> Preparation:
 
 
 def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:
-    """After an `up` that failed: why jobs did that it waited for, with the last lines of their logs.
+    """After an `up` that failed: why jobs did that it waited for, with the last lines of their logs, and which of the
+    others have finished.
 
     Returns why not, in sentences, where the cluster cannot be asked.
     """
-    failed = [unit.name for unit in progress.units.values() if unit.status == "failed"]
-    if not failed:
-        return []
+    failed = {unit.name for unit in progress.units.values() if unit.status == "failed"}
     found, unreached = units(work, plan, work.export())
     if unreached is not None:
-        return [f"What the failed jobs printed cannot be known. {unreached}"]
+        return [f"What the failed jobs printed cannot be known. {unreached}"] if failed else []
     for unit in found:
         # What was never created has but the reason that Pulumi gave.
-        if unit.name in failed and unit.status == "failed" and unit.reasons:
+        told = unit.status == "failed" and unit.reasons if unit.name in failed else unit.status == "finished"
+        if told:
             progress.units[unit.name] = unit
     return []
 

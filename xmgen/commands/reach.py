@@ -14,13 +14,12 @@ from xmgen.engine.kubernetes import Unreachable
 from xmgen.engine.session import Session
 from xmgen.engine.state import resources
 from xmgen.errors import OperationError, Problem
+from xmgen.resource_types import CLUSTER
 
 FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"
 """In the environment of Pulumi's Kubernetes provider: what is on a cluster that does not answer counts as gone."""
 
 GONE = "The cluster is gone, and with it what was on it."
-
-CLUSTER = "gcp:container/cluster:Cluster"
 
 
 def is_gone(work: Session, export: str) -> bool:
