@@ -30,13 +30,15 @@ FILTER = re.compile(r'resource\.type="ml_job" AND resource\.labels\.job_id="(\d+
 
 @dataclass
 class Logging:
-    """Cloud Logging on this machine. kept: entries of jobs, by their numbers. page: as many as it gives at once."""
+    """Cloud Logging on this machine. kept: entries of jobs, by their numbers. page: as many as it gives at once.
+    busy: how often it is not to be asked just now.
+    """
 
     kept: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     page: int = 2
     refuses: tuple[int, str] | None = None
+    busy: int = 0
     asked: int = 0
-    address: str = ""
 
     def answer(self, token: str | None, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.asked += 1
@@ -44,6 +46,8 @@ class Logging:
             return _error(401, "Request had invalid authentication credentials.")
         if self.refuses:
             return _error(*self.refuses)
+        if self.asked <= self.busy:
+            return _error(429, "Quota exceeded")
         found = FILTER.fullmatch(body.get("filter", ""))
         wrong = [
             *(f"Unknown name {key}" for key in body.keys() - FIELDS),
@@ -98,6 +102,7 @@ def logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logging]:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         monkeypatch.setattr(cloud_logging, "ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+        monkeypatch.setattr(cloud_logging, "WAIT_SECONDS", 0.0)
         yield kept
         server.shutdown()
 
@@ -174,6 +179,15 @@ def test_of_several_jobs_and_worker_pools_each_line_is_named(
     assert capsys.readouterr().out == "workerpool0-0 | chief\nworkerpool1-0 | worker\n"
     with pytest.raises(OperationError, match=nothing):
         logs(monkeypatch, SINGLE, export=both)
+
+
+def test_a_sweep_that_takes_up_what_may_be_asked_in_a_minute_waits_for_the_next(
+    logging: Logging, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.kept["7"] = [entry(1, "one")]
+    logging.busy = cloud_logging.ATTEMPTS - 1
+    logs(monkeypatch, SINGLE, export=state(**{SINGLE: "7"}))
+    assert (capsys.readouterr().out, logging.asked) == ("one\n", cloud_logging.ATTEMPTS)
 
 
 def test_what_follows_a_log_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

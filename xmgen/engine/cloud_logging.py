@@ -6,14 +6,18 @@ https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/list
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xmgen.engine.pod_logs import Window
 from xmgen.errors import OperationError, Problem
 from xmgen.provider.settings import Settings
+
+if TYPE_CHECKING:
+    import requests
 
 ENDPOINT = "https://logging.googleapis.com"
 
@@ -21,6 +25,14 @@ PAGE = 1000
 """Entries of an answer, at the most."""
 
 TIMEOUT_SECONDS = 60.0
+
+ATTEMPTS = 8
+WAIT_SECONDS = 10.0
+"""A project may ask so often in a minute, which a large sweep takes up. What is refused for that, or by a service
+that is busy, is asked again for a little longer than a minute: no answer says how long to wait.
+"""
+
+_LATER = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,12 @@ class CloudLogging:
     def _ask(self, asked: Mapping[str, str | int]) -> dict[str, Any]:
         body: Any = {"resourceNames": [f"projects/{self._project}"], **asked}
         try:
-            answer = self._session.post(f"{ENDPOINT}/v2/entries:list", json=body, timeout=TIMEOUT_SECONDS)
+            answer = self._posted(body)
+            for _ in range(ATTEMPTS - 1):
+                if answer.status_code not in _LATER:
+                    break
+                time.sleep(WAIT_SECONDS)
+                answer = self._posted(body)
             content: object = answer.json()
         except self._requests.RequestException as error:
             raise OperationError(Problem(f"Cloud Logging does not answer: {error}")) from None
@@ -94,6 +111,9 @@ class CloudLogging:
         message = refused.get("message") or answer.reason
         hint = "it takes roles/logging.viewer" if answer.status_code == 403 else ""
         raise OperationError(Problem(f"Cloud Logging answers {answer.status_code}: {message}", hint=hint))
+
+    def _posted(self, body: Any) -> requests.Response:
+        return self._session.post(f"{ENDPOINT}/v2/entries:list", json=body, timeout=TIMEOUT_SECONDS)
 
 
 def _entry(entry: Mapping[str, Any]) -> Entry:
