@@ -1,7 +1,9 @@
-"""What `up` takes from a cluster once it has ended."""
+"""What `up` takes from a cluster once it has ended, and tells of one that is gone."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -9,11 +11,14 @@ import pytest
 
 from tests.on_gke import experiment, job
 from xmgen import planner
-from xmgen.commands import on_cluster
+from xmgen.commands import on_cluster, operate
+from xmgen.commands.on_cluster import Preparation, Room
+from xmgen.commands.operation import Options, Outcome
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
 from xmgen.engine.trials import Status, Trial
 from xmgen.errors import OperationError, Problem
+from xmgen.project import Project
 
 PLAN = planner.plan(experiment(job("--lr=1")))
 WORK = cast(Session, SimpleNamespace(export=lambda: ""))
@@ -52,3 +57,27 @@ def test_of_a_cluster_that_does_not_answer_only_what_is_missed_is_said(
     progress = Progress(units={"a": trial(status)})
     assert on_cluster.explain(WORK, PLAN, progress) == said
     assert progress.units == {"a": trial(status)}
+
+
+@pytest.mark.parametrize(("told", "code"), [("failed", 1), ("interrupted", 130)])
+def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    told: Outcome,
+    code: int,
+) -> None:
+    work = SimpleNamespace(recover=list)
+    monkeypatch.setattr(operate.target, "plan_of", lambda *arguments: PLAN)
+    monkeypatch.setattr(operate, "_begun", lambda *arguments: work)
+    monkeypatch.setattr(operate, "_create", lambda *arguments: None)
+    gone = Preparation(said=[], arguments=[], room=Room(PLAN, None), gone=True)
+    monkeypatch.setattr(operate.on_cluster, "prepare", lambda *arguments: gone)
+    monkeypatch.setattr(operate.reach, "forgetting", lambda of: of)
+    monkeypatch.setattr(operate, "_refreshed", lambda *arguments: told)
+    options = Options(yes=True, json=True)
+    assert operate.up(Project(root=tmp_path), "sweep", stack=None, flags=(), options=options) == code
+    [line] = capsys.readouterr().out.splitlines()
+    last = json.loads(line)
+    assert (last["event"], last["operation"], last["result"], last["changes"]) == ("result", "up", told, {})
+    assert [unit["status"] for unit in last["units"]] == ["waiting"]

@@ -39,6 +39,8 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
         if prepared.gone:
             say(options, reach.GONE)
             if (told := _refreshed(reach.forgetting(work), options)) != "succeeded":
+                if options.json:
+                    output.print_json_line(result("up", stack, progress, told))
                 return exit_code(told)
     elif plan.vertex is not None:
         failed = on_vertex.again(work, plan)
