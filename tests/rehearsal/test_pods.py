@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, status, xmgen
-from tests.rehearsal.stacks import RETRIED, T4, compiled, tamper
+from tests.rehearsal.stacks import IMAGE, RETRIED, T4, compiled, tamper, write
 from tests.rehearsal.units import SECONDS, ends, names, pods_of
-from xmgen.engine.pods import how_it_failed
+from xmgen.engine.pods import how_it_failed, job_end
 from xmgen.executors.kubernetes import job_name
 from xmgen.project import Project
 from xmgen.rehearsal.home import AUTH_PLUGIN
@@ -123,3 +125,34 @@ def test_an_up_that_waits_for_a_training_that_fails(told: Rehearsal, scratch: Pr
     xmgen(told, "up", "awaited", "--yes")
     assert told.observer.wait(lambda: ends(told, plan) == ["finished", "finished"], SECONDS)
     xmgen(told, "destroy", "awaited", "--yes")
+
+
+def test_a_service_runs_again_with_what_it_served(told: Rehearsal, scratch: Project) -> None:
+    group = tuple(
+        job(name=name, executor=executor, executable=IMAGE.name)
+        for name, executor in (("worker", T4), ("ps", replace(T4, service=True)))
+    )
+    plan = write(scratch, experiment(group, stack="served", executables=(IMAGE,)))
+    [unit] = plan.units
+    path = "/apis/batch/v1/namespaces/served/jobs"
+
+    def jobs() -> dict[str, str]:
+        """How those that are there ended, by their uids."""
+        return {str(each["metadata"]["uid"]): str(job_end(each)) for each in told.cluster.api().items(path)}
+
+    told.director.tell([Rule(job="worker", outcome="fail", exit_code=3)])
+    xmgen(told, "up", "served", "--yes", *SETTINGS)
+    assert told.observer.wait(lambda: sorted(jobs().values()) == ["failed", "finished"], SECONDS)
+    before = jobs()
+
+    told.director.tell([])
+    shown = xmgen(told, "preview", "served").stdout
+    # In whichever order the engine comes to them.
+    assert sorted(line.split(maxsplit=3) for line in shown.splitlines() if " kubernetes:batch/v1:Job " in line) == [
+        ["replace", "kubernetes:batch/v1:Job", f"{unit.name}-ps", "served what runs again"],
+        ["replace", "kubernetes:batch/v1:Job", f"{unit.name}-worker", "failed before"],
+    ]
+    xmgen(told, "up", "served", "--yes")
+    assert told.observer.wait(lambda: sorted(jobs().values()) == ["finished", "finished"], SECONDS)
+    assert not before.keys() & jobs().keys()
+    xmgen(told, "destroy", "served", "--yes")
