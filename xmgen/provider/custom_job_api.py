@@ -174,7 +174,7 @@ class JobService:
                 seen = progress()
                 if not left:
                     message = f"Vertex AI does not do it, asked {self._attempts} times: {error.why}"
-                    raise OperationError(Problem(message, hint="`pulumi up` goes on from here")) from None
+                    raise OperationError(Problem(message, hint="the same command goes on from here")) from None
                 await asyncio.sleep(max(error.after, delay * random.uniform(0.5, 1)))  # noqa: S311 — no secret
                 delay = min(delay * 2, _LONGEST_DELAY)
 
