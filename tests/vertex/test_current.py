@@ -176,7 +176,10 @@ def test_the_next_up_runs_again_what_the_provider_replaces() -> None:
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (Fault(method="GET", status=503, times=99), r"asked 3 times: as the test wants it\n  the same command goes on from here$"),
+        (
+            Fault(method="GET", status=503, times=99),
+            r"asked 3 times: as the test wants it\n  the same command goes on from here$",
+        ),
         (Fault(method="GET", status=403, times=99), "Vertex AI answers 403: as the test wants it"),
     ],
 )
