@@ -59,7 +59,7 @@ class ResourceChange:
 class StackChange:
     """change: of the stack as a whole. unchanged: number of units that stay as they are.
     problem: why the stack cannot be compared; empty when it was.
-    stale: code that was edited since the compile, which the comparison does not know.
+    stale: code, source and generated files that differ from what was compiled, which the comparison does not know.
     """
 
     stack: str
