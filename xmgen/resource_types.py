@@ -7,6 +7,7 @@ EXECUTABLE = "xmgen:local:Executable"
 RUN = "xmgen:local:Run"
 CUSTOM_JOB = "xmgen:vertex:CustomJob"
 JOB = "kubernetes:batch/v1:Job"
+SECRET = "kubernetes:core/v1:Secret"  # noqa: S105 (a type)
 IMAGE = "docker-build:index:Image"
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

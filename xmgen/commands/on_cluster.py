@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from xmgen import resource_types
 from xmgen.commands import reach
-from xmgen.engine import jobs, kubernetes, trials
+from xmgen.engine import jobs, kubernetes, secret_texts, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.jobs import Rerun
 from xmgen.engine.kubernetes import Connection, Unreachable
@@ -26,8 +26,10 @@ def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], O
     known = trials.elsewhere(plan, export)
     try:
         cluster = _connect(work, plan, export) if export is not None else None
-        # Without a cluster nothing runs.
-        return (known if cluster is None or export is None else jobs.units(plan, export, cluster)), None
+        if cluster is None or export is None:
+            # Nothing runs.
+            return known, None
+        return jobs.units(plan, export, cluster, lambda: secret_texts.of_stack(work, export)), None
     except OperationError as error:
         return known, error
 

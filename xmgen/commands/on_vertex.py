@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from xmgen import pulumi_values
-from xmgen.engine import custom_jobs, trials
+from xmgen.engine import custom_jobs, secret_texts, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
 from xmgen.engine.state import StateResource
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
 from xmgen.plan import Plan
-from xmgen.provider import wire
 from xmgen.provider.settings import Settings, read
 
 _KEYS = ("gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount", "xmgen:vertexEndpoint")
@@ -24,11 +22,11 @@ _KEYS = ("gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount", 
 
 def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], OperationError | None]:
     """The units as they stand now; as Pulumi knew them last, with the reason, when Vertex AI cannot be asked."""
-    known = trials.job_states(export)
     try:
-        return trials.custom_jobs(plan, _current(work, known)), None
+        # Without a stack nothing runs.
+        return trials.custom_jobs(plan, {} if export is None else _current(work, export)), None
     except OperationError as error:
-        return trials.custom_jobs(plan, known), error
+        return trials.custom_jobs(plan, trials.job_states(export)), error
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,13 @@ class Again:
 
 def again(work: Session, plan: Plan) -> Again:
     """What an `up` runs again."""
-    known = trials.job_states(work.export())
+    export = work.export()
     try:
-        return Again(custom_jobs.to_run_again(plan, _current(work, known)))
+        return Again(custom_jobs.to_run_again(plan, _current(work, export)))
     except OperationError as error:
         # The provider runs again those that Pulumi knows of, however that came.
         why = f"Which other jobs have failed cannot be known. {error}"
-        return Again(custom_jobs.to_run_again(plan, known), why)
+        return Again(custom_jobs.to_run_again(plan, trials.job_states(export)), why)
 
 
 def finish(work: Session, plan: Plan, progress: Progress) -> None:
@@ -93,27 +91,6 @@ def settings(work: Session) -> Settings:
     return found
 
 
-def _current(work: Session, known: dict[str, StateResource]) -> dict[str, StateResource]:
-    return custom_jobs.current(work.stack, known, lambda: settings(work), lambda: set(_secrets(work)))
-
-
-def _secrets(work: Session) -> Iterator[str]:
-    """The texts that are secret in the CustomJobs of the stack."""
-    export = work.pulumi.run("stack", "export", "--show-secrets", "--stack", work.stack)
-    for job in trials.job_states(export).values():
-        yield from _plain(job.inputs)
-
-
-def _plain(value: Any) -> Iterator[str]:
-    """The secret texts in a value of the state, which has each as JSON."""
-    match value:
-        case {pulumi_values.SIGNATURE: pulumi_values.SECRET, "plaintext": str(content)}:
-            yield from wire.secrets(json.loads(content), inside=True)
-        case dict():
-            for item in cast(dict[str, Any], value).values():
-                yield from _plain(item)
-        case list():
-            for item in cast(list[Any], value):
-                yield from _plain(item)
-        case _:
-            pass
+def _current(work: Session, export: str) -> dict[str, StateResource]:
+    known = trials.job_states(export)
+    return custom_jobs.current(work.stack, known, lambda: settings(work), lambda: secret_texts.of_stack(work, export))

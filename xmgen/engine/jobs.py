@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Literal, cast
@@ -22,6 +22,7 @@ from xmgen.executors.kubernetes import RESOURCE_ANNOTATION, job_name, resource_n
 from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan import Plan
 from xmgen.printed import cut, drawn
+from xmgen.provider.wire import masked
 
 LAST_LINES = 10
 """Of a failed pod's log."""
@@ -52,18 +53,32 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """why: the pod and how it ended. log: its last lines. command: prints the log."""
+    """why: the pod and how it ended, which may have left a message. log: its last lines, as long as they came.
+    command: prints the log.
+    """
 
     why: str
     log: tuple[str, ...] = ()
     exit_code: int | None = None
     command: str = ""
 
+    @property
+    def printed(self) -> bool:
+        """Whether the job itself may have said some of it."""
+        return bool(self.log) or self.exit_code is not None
 
-def units(plan: Plan, export: str | None, cluster: Connection) -> list[Trial]:
-    """Every unit of the plan, in its order. export: the stack's state.
+    def shown(self, hidden: Collection[str]) -> Failed:
+        """As it may be shown. hidden: the texts that are secret."""
+        # Cut last: half a secret is not found any more.
+        log = tuple(cut(line) for line in masked("\n".join(self.log), hidden).split("\n")) if self.log else ()
+        return replace(self, why=masked(self.why, hidden), log=log)
 
-    Raises OperationError when the cluster does not answer.
+
+def units(plan: Plan, export: str | None, cluster: Connection, hidden: Callable[[], Collection[str]]) -> list[Trial]:
+    """Every unit of the plan, in its order. export: the stack's state. hidden: gives the texts that are secret, which
+    a job may print before it fails; asked for when one has.
+
+    Raises OperationError when the cluster does not answer, and as `hidden` does.
     """
     namespace = names.namespace(plan.experiment.stack)
     jobs, of_job = read(cluster, namespace)
@@ -74,15 +89,26 @@ def units(plan: Plan, export: str | None, cluster: Connection) -> list[Trial]:
         for manifest in unit.manifests
     }
 
-    def look(resource: str) -> Known:
-        job = found[resource]
+    def pods_of(job: Object) -> list[Object]:
+        return of_job.get(str(job["metadata"]["uid"]), [])
+
+    def look(job: Object) -> Failed:
+        return failure(cluster, namespace, job, pods_of(job))
+
+    ended = {name: job for name, job in found.items() if job is not None and pods.job_end(job) == "failed"}
+    # A log each.
+    with ThreadPoolExecutor(_THREADS) as threads:
+        failures = dict(zip(ended, threads.map(look, ended.values()), strict=True))
+    secrets = hidden() if any(each.printed for each in failures.values()) else ()
+
+    def stand(resource: str, job: Object | None) -> Known:
         if job is None:
             return absent(known.get(resource), plan.experiment.stack)
-        return _known(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
+        if resource in failures:
+            return _failed(job, failures[resource].shown(secrets))
+        return _known(job, pods_of(job))
 
-    # A log each for those that failed.
-    with ThreadPoolExecutor(_THREADS) as threads:
-        stands = dict(zip(found, threads.map(look, found), strict=True))
+    stands = {resource: stand(resource, job) for resource, job in found.items()}
     return [
         _unit(name, varying, [stands[resource_name(manifest)] for manifest in unit.manifests])
         for (name, varying), unit in zip(trials.rows(plan), plan.units, strict=True)
@@ -125,16 +151,17 @@ def absent(state: StateResource | None, stack: str) -> Known:
     return Known("stopped", (f"its Job is no longer on the cluster; `xmgen up {stack}` runs it again",))
 
 
-def _known(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> Known:
+def _known(job: Object, of_job: Sequence[Object]) -> Known:
+    """Of a Job that has not failed."""
     status = pods.job_status(job, of_job)
-    seconds = _seconds(job)
     if status == "waiting":
         return Known(status, tuple(pods.waits_for(job, of_job)))
-    if status != "failed":
-        return Known(status, exit_code=0 if status == "finished" else None, seconds=seconds)
-    found = failure(cluster, namespace, job, of_job)
+    return Known(status, exit_code=0 if status == "finished" else None, seconds=_seconds(job))
+
+
+def _failed(job: Object, found: Failed) -> Known:
     text = "\n".join([found.why, *(f"    {line}" for line in found.log)])
-    return Known(status, (text,), found.exit_code, seconds, found.command)
+    return Known("failed", (text,), found.exit_code, _seconds(job), found.command)
 
 
 def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, Rerun]:
@@ -203,7 +230,10 @@ def delete(cluster: Connection, plan: Plan, name: str) -> None:
 
 
 def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[Object]) -> Failed:
-    """Why a Job failed. of_job: its pods. Raises OperationError when the cluster does not answer."""
+    """Why a Job failed, with whatever it printed. of_job: its pods.
+
+    Raises OperationError when the cluster does not answer.
+    """
     pod = pods.cause(of_job)
     if pod is None:
         name = str(job["metadata"]["name"])
@@ -216,7 +246,7 @@ def failure(cluster: Connection, namespace: str, job: Object, of_job: Sequence[O
     except Refused as refused:
         why += f"; {no_log(refused)}"
         return Failed(why, exit_code=code, command=logged(namespace, name))
-    lines = tuple(cut(drawn(line)) for line in text.removesuffix("\n").split("\n")[-LAST_LINES:])
+    lines = tuple(drawn(line) for line in text.removesuffix("\n").split("\n")[-LAST_LINES:])
     command = ["kubectl", "logs", "--namespace", namespace, name, "--container", container]
     return Failed(why, lines, code, shlex.join(command))
 

@@ -345,7 +345,9 @@ class Rehearsal:
             all_jobs, of_job = jobs.read(cluster, namespace)
             for job in all_jobs:
                 if job_end(job) == "failed":
-                    why = jobs.failure(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
+                    failed = jobs.failure(cluster, namespace, job, of_job.get(str(job["metadata"]["uid"]), []))
+                    # A rehearsal has no secrets.
+                    why = failed.shown(())
                     found.append(FailedJob(job=str(job["metadata"]["name"]), why=why.why, log=why.log))
         return found
 
