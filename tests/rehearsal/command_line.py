@@ -20,16 +20,19 @@ def start(rehearsal: Rehearsal, *arguments: str, **environment: str) -> subproce
         [Path(sys.executable).with_name("xmgen"), *arguments],
         cwd=rehearsal.project.root,
         env={**os.environ, **rehearsal.pulumi.overrides, **environment},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def xmgen(rehearsal: Rehearsal, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """code: what it is to exit with."""
+def xmgen(
+    rehearsal: Rehearsal, *arguments: str, code: int = 0, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """code: what it is to exit with. given: on standard input."""
     process = start(rehearsal, *arguments, **environment)
-    output, errors = process.communicate()
+    output, errors = process.communicate(given)
     assert process.returncode == code, output + errors
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 

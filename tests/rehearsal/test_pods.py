@@ -15,6 +15,7 @@ from tests.rehearsal.stacks import IMAGE, RETRIED, T4, compiled, tamper, write
 from tests.rehearsal.units import SECONDS, ends, names, pods_of
 from xmgen.engine.pods import how_it_failed, job_end
 from xmgen.executors.kubernetes import job_name
+from xmgen.experiment import Reference
 from xmgen.project import Project
 from xmgen.rehearsal.home import AUTH_PLUGIN
 from xmgen.rehearsal.outcomes import Rule
@@ -24,6 +25,7 @@ from xmgen.rehearsal.report import Report, markdown
 pytestmark = pytest.mark.rehearsal
 
 
+KEY = Reference(kind="secret", name="wandbKey")
 EVICTED = "was evicted: Pod was terminated in response to imminent node shutdown."
 STEPS = [f"step {number}" for number in range(30)]
 
@@ -102,14 +104,17 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project, tmp_path: 
 
 
 def test_an_up_that_waits_for_a_training_that_fails(told: Rehearsal, scratch: Project) -> None:
-    plan = compiled(scratch, "awaited", T4, T4, after={1: [0]})
+    jobs = [job(f"--n={n}", executor=T4, executable=IMAGE.name, env={"KEY": KEY.token}) for n in (1, 2)]
+    made = experiment(*jobs, after={1: [0]}, stack="awaited", executables=(IMAGE,))
+    plan = write(scratch, replace(made, references=(KEY,)))
     first, second = names(plan)
-    told.director.tell([Rule(unit=first, outcome="fail", exit_code=3, log=[*STEPS, "loss: nan"])])
-    done = xmgen(told, "up", "awaited", "--yes", *SETTINGS, code=1)
+    told.director.tell([Rule(unit=first, outcome="fail", exit_code=3, log=[*STEPS, "KEY=swordfish, loss: nan"])])
+    done = xmgen(told, "up", "awaited", "--yes", *SETTINGS, "--secret", KEY.name, code=1, given="swordfish")
     (pod,) = [each["metadata"]["name"] for each in pods_of(told, plan, 0)]
     shown = [f"{first} failed", f"  pod {pod} exited with code 3", *(f"      {line}" for line in STEPS[-9:])]
-    shown += ["      loss: nan", f"  whole log: kubectl logs --namespace awaited {pod} --container train"]
+    shown += ["      KEY=[secret], loss: nan", f"  whole log: kubectl logs --namespace awaited {pod} --container train"]
     assert "\n".join(shown) in done.stdout
+    assert "swordfish" not in done.stdout + done.stderr
     assert "`xmgen up awaited` runs again what did not finish" in done.stdout
     assert {name: unit["status"] for name, unit in status(told, "awaited").items()} == {
         first: "failed",
