@@ -12,6 +12,7 @@ import pytest
 from tests.on_gke import experiment, job
 from xmgen import planner
 from xmgen.commands import on_cluster, operate
+from xmgen.commands.again import Again
 from xmgen.commands.on_cluster import Preparation, Room
 from xmgen.commands.operation import Options, Outcome
 from xmgen.engine.events import Progress
@@ -71,7 +72,7 @@ def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten
     monkeypatch.setattr(operate.target, "plan_of", lambda *arguments: PLAN)
     monkeypatch.setattr(operate, "_begun", lambda *arguments: work)
     monkeypatch.setattr(operate, "_create", lambda *arguments: None)
-    gone = Preparation(said=[], arguments=[], room=Room(PLAN, None), gone=True)
+    gone = Preparation(again=Again("Job"), room=Room(PLAN, None), gone=True)
     monkeypatch.setattr(operate.on_cluster, "prepare", lambda *arguments: gone)
     monkeypatch.setattr(operate.reach, "forgetting", lambda of: of)
     monkeypatch.setattr(operate, "_refreshed", lambda *arguments: told)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xmgen import resource_types
 from xmgen.commands import reach
+from xmgen.commands.again import Again
 from xmgen.engine import jobs, kubernetes, secret_texts, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.jobs import Rerun
@@ -39,19 +39,15 @@ def _connect(work: Session, plan: Plan, export: str) -> Connection | None:
     return kubernetes.connect(work, export) if plan.units else None
 
 
-_SAID = {"failed": "failed", "vanished": "vanished from the cluster", "served": "served such Jobs"}
-_REASONS = {**_SAID, "failed": "failed before", "served": "served what runs again"}
+_REASONS = {"failed": "failed before", "vanished": "vanished from the cluster", "served": "served what runs again"}
 """Why Jobs run again."""
 
 
 @dataclass(slots=True)
 class Preparation:
-    """said: what was done, in sentences. arguments: for Pulumi. room: told of its events. gone: whether the cluster is,
-    so that Pulumi has to be told first.
-    """
+    """room: told of Pulumi's events. gone: whether the cluster is, so that Pulumi has to be told first."""
 
-    said: list[str]
-    arguments: list[str]
+    again: Again
     room: Room
     gone: bool
 
@@ -85,38 +81,34 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """Jobs that an `up` runs again, though for Pulumi they are as good as those that run. jobs: by their URNs. unknown:
-    why they cannot be known, in a sentence. gone: whether the cluster is, which Pulumi does not know either.
+class Found:
+    """What an `up` runs again. jobs: by their URNs. unknown: why they cannot be known, in a sentence. gone: whether the
+    cluster is, which Pulumi does not know either.
     """
 
-    jobs: Mapping[str, Rerun]
+    jobs: Mapping[str, Rerun] = field(default_factory=dict[str, Rerun])
     cluster: Connection | None = None
     unknown: str = ""
     gone: bool = False
 
-    def arguments(self) -> list[str]:
-        """For Pulumi."""
-        return [argument for urn in self.jobs for argument in ("--replace", urn)]
-
-    def reasons(self) -> dict[str, str]:
-        """Of each of these resources, by its URN."""
-        return {urn: _REASONS[job.why] for urn, job in self.jobs.items()}
+    @property
+    def again(self) -> Again:
+        return Again("Job", {urn: _REASONS[job.why] for urn, job in self.jobs.items()}, self.unknown)
 
 
-def again(work: Session, plan: Plan) -> Again:
+def find(work: Session, plan: Plan) -> Found:
     """What an `up` runs again."""
     export = work.export()
     try:
         cluster = _connect(work, plan, export)
-        return Again({} if cluster is None else jobs.to_run_again(plan, export, cluster), cluster)
+        return Found({} if cluster is None else jobs.to_run_again(plan, export, cluster), cluster)
     except Unreachable as error:
         with contextlib.suppress(OperationError):
             if reach.is_gone(work, export):
-                return Again({}, gone=True)
-        return Again({}, unknown=f"Which jobs have failed cannot be known. {error}")
+                return Found(gone=True)
+        return Found(unknown=f"Which jobs have failed cannot be known. {error}")
     except OperationError as error:
-        return Again({}, unknown=f"Which jobs have failed cannot be known. {error}")
+        return Found(unknown=f"Which jobs have failed cannot be known. {error}")
 
 
 def prepare(work: Session, plan: Plan) -> Preparation:
@@ -124,16 +116,11 @@ def prepare(work: Session, plan: Plan) -> Preparation:
 
     Raises OperationError as `jobs.delete`.
     """
-    found = again(work, plan)
+    found = find(work, plan)
     for job in found.jobs.values():
         if job.name and found.cluster is not None:
             jobs.delete(found.cluster, plan, job.name)
-    said = [found.unknown] if found.unknown else []
-    counts = Counter(job.why for job in found.jobs.values())
-    for why, what in _SAID.items():
-        if count := counts[why]:
-            said.append(f"{count} Job{'' if count == 1 else 's'} {what} and will run again.")
-    return Preparation(said, found.arguments(), Room(plan, found.cluster), found.gone)
+    return Preparation(found.again, Room(plan, found.cluster), found.gone)
 
 
 def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:

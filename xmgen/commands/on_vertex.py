@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from xmgen.commands.again import Again
 from xmgen.engine import custom_jobs, secret_texts, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
@@ -19,6 +17,8 @@ from xmgen.provider.settings import Settings, read
 
 _KEYS = ("gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount", "xmgen:vertexEndpoint")
 
+_KIND = "CustomJob"
+
 
 def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], OperationError | None]:
     """The units as they stand now; as Pulumi knew them last, with the reason, when Vertex AI cannot be asked."""
@@ -29,40 +29,15 @@ def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], O
         return trials.custom_jobs(plan, trials.job_states(export)), error
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """CustomJobs that an `up` runs again, though for Pulumi they are as good as those that run. reasons: URN -> why.
-    unknown: why they cannot be known, in a sentence.
-    """
-
-    reasons: Mapping[str, str]
-    unknown: str = ""
-
-    def arguments(self) -> list[str]:
-        """For Pulumi."""
-        return [argument for urn in self.reasons for argument in ("--replace", urn)]
-
-    def said(self) -> list[str]:
-        """What is found, in sentences."""
-        unknown = [self.unknown] if self.unknown else []
-        if not self.reasons:
-            return unknown
-        why = ", ".join(f"{count} {reason}" for reason, count in sorted(Counter(self.reasons.values()).items()))
-        return [
-            *unknown,
-            f"{len(self.reasons)} CustomJob{'' if len(self.reasons) == 1 else 's'} will run again: {why}.",
-        ]
-
-
 def again(work: Session, plan: Plan) -> Again:
     """What an `up` runs again."""
     export = work.export()
     try:
-        return Again(custom_jobs.to_run_again(plan, _current(work, export)))
+        return Again(_KIND, custom_jobs.to_run_again(plan, _current(work, export)))
     except OperationError as error:
         # The provider runs again those that Pulumi knows of, however that came.
         why = f"Which other jobs have failed cannot be known. {error}"
-        return Again(custom_jobs.to_run_again(plan, trials.job_states(export)), why)
+        return Again(_KIND, custom_jobs.to_run_again(plan, trials.job_states(export)), why)
 
 
 def finish(work: Session, plan: Plan, progress: Progress) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from xmgen import configuration
 from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, packages, reach, target
 from xmgen.commands import settings as configured
+from xmgen.commands.again import Again
 from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
@@ -31,11 +32,10 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     say(options, *work.recover())
     room: on_cluster.Room | None = None
+    again: Again | None = None
     if plan.cluster is not None:
         prepared = on_cluster.prepare(work, plan)
-        say(options, *prepared.said)
-        arguments += prepared.arguments
-        room = prepared.room
+        again, room = prepared.again, prepared.room
         if prepared.gone:
             say(options, reach.GONE)
             if (told := _refreshed(reach.forgetting(work), options)) != "succeeded":
@@ -43,9 +43,10 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
                     output.print_json_line(result("up", stack, progress, told))
                 return exit_code(told)
     elif plan.vertex is not None:
-        failed = on_vertex.again(work, plan)
-        say(options, *failed.said())
-        arguments += failed.arguments()
+        again = on_vertex.again(work, plan)
+    if again is not None:
+        say(options, *again.said())
+        arguments += again.arguments()
     outcome = run(work, arguments, progress, options, room)
     if plan.cluster is not None and outcome == "failed":
         say(options, *on_cluster.explain(work, plan, progress))
@@ -72,23 +73,22 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     work = _begun(project, plan, options)
     _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
+    again: Again | None = None
     if plan.cluster is not None:
-        again = on_cluster.again(work, plan)
-        arguments += again.arguments()
-        progress.reasons = again.reasons()
-        if again.gone:
+        found = on_cluster.find(work, plan)
+        again = found.again
+        if found.gone:
             # Nothing of it is kept.
             say(options, f"{reach.GONE} All of it is made again.")
             arguments.append("--refresh")
             work, progress.forgets = reach.forgetting(work), True
+    elif plan.vertex is not None:
+        again = on_vertex.again(work, plan)
+    if again is not None:
+        arguments += again.arguments()
+        progress.reasons = again.reasons
         if again.unknown:
             say(options, again.unknown)
-    elif plan.vertex is not None:
-        failed = on_vertex.again(work, plan)
-        arguments += failed.arguments()
-        progress.reasons = failed.reasons
-        if failed.unknown:
-            say(options, failed.unknown)
     outcome = run(work, arguments, progress, options)
     if options.json:
         output.print_json_line(
