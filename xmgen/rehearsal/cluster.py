@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from xmgen.executors.kubernetes import UNIT_LABEL
+from xmgen.executors.slices import SLICE_LABEL
 from xmgen.rehearsal import stages
 from xmgen.rehearsal.controlplane import READY_SECONDS, Binaries, ControlPlane, find_programs
 from xmgen.rehearsal.credentials import write_private
@@ -51,8 +52,8 @@ class SimulatedCluster(ControlPlane):
                 file = self.folder / f"{name}.kubeconfig"
                 write_private(file, json.dumps(config).encode())
                 self._start(name, [str(self._programs[name]), f"--kubeconfig={file}", *arguments])
-            self._apply(_GCS_FUSE)
-            self._servers[KWOK].wait_until(self._admits_with_sidecar, READY_SECONDS)
+            self._apply([*_GCS_FUSE, *_HOLD_SLICES])
+            self._servers[KWOK].wait_until(self._admits_as_meant, READY_SECONDS)
         except BaseException:
             self.stop()
             raise
@@ -69,7 +70,7 @@ class SimulatedCluster(ControlPlane):
 
         def in_force() -> bool:
             pod = self._admitted({"labels": {UNIT_LABEL: "probe"}})
-            return pod is not None and pod["metadata"].get("annotations", {}).get(OUTCOME) == UNTOLD
+            return pod is not None and _is_held(pod)
 
         self._servers[API_SERVER].wait_until(in_force, READY_SECONDS)
 
@@ -85,10 +86,10 @@ class SimulatedCluster(ControlPlane):
             if not answer.ok and answer.status != 409:
                 raise OSError(f"{each['metadata']['name']}: {answer.message}")
 
-    def _admits_with_sidecar(self) -> bool:
+    def _admits_as_meant(self) -> bool:
         """Policies come into force a moment after they are made, and pods need a service account that is made, too."""
-        pod = self._admitted({"annotations": {"gke-gcsfuse/volumes": "true"}})
-        return pod is not None and "initContainers" in pod["spec"]
+        pod = self._admitted({"annotations": {"gke-gcsfuse/volumes": "true"}, "labels": {SLICE_LABEL: "probe"}})
+        return pod is not None and "initContainers" in pod["spec"] and _is_held(pod)
 
     def _admitted(self, metadata: dict[str, Any]) -> dict[str, Any] | None:
         """A pod as it would be created; None when it would not."""
@@ -121,6 +122,10 @@ class SimulatedCluster(ControlPlane):
                 "--node-lease-duration-seconds=40",
             ],
         }
+
+
+def _is_held(pod: dict[str, Any]) -> bool:
+    return pod["metadata"].get("annotations", {}).get(OUTCOME) == UNTOLD
 
 
 _COLLECTIONS = {
@@ -160,11 +165,18 @@ def _mutation(name: str, condition: str, change: str) -> list[dict[str, Any]]:
     ]
 
 
-_HOLD = _mutation(
-    "pods-are-told",
-    f"{json.dumps(UNIT_LABEL)} in object.metadata.?labels.orValue({{}})",
-    f"Object{{metadata: Object.metadata{{annotations: {{{json.dumps(OUTCOME)}: {json.dumps(UNTOLD)}}}}}}}",
-)
+def _held(name: str, label: str) -> list[dict[str, Any]]:
+    """Pods with a label run until they are told what becomes of them."""
+    return _mutation(
+        name,
+        f"{json.dumps(label)} in object.metadata.?labels.orValue({{}})",
+        f"Object{{metadata: Object.metadata{{annotations: {{{json.dumps(OUTCOME)}: {json.dumps(UNTOLD)}}}}}}}",
+    )
+
+
+_HOLD = _held("pods-are-told", UNIT_LABEL)
+# The workers of a slice begin when all have come, and so none has ended before.
+_HOLD_SLICES = _held("slices-are-told", SLICE_LABEL)
 
 # GKE's webhook puts the sidecar of the Cloud Storage FUSE driver before a pod's containers; what it requests counts
 # when the pod is scheduled. The defaults are those of the driver's documentation.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 
 from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
+from xmgen.executors.slices import SLICE_LABEL
 from xmgen.rehearsal.api import Api
-from xmgen.rehearsal.cloud.pools import Pools, View, ended
+from xmgen.rehearsal.cloud.pools import Pools, View, ended, group
 from xmgen.rehearsal.cloud.scheduling import Object
 from xmgen.rehearsal.cluster import SimulatedCluster
 from xmgen.rehearsal.outcomes import USUAL, Rule
@@ -29,6 +31,8 @@ class Director:
         self._rules: list[Rule] = []
         self._attempts: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         """The pods of a Job, and of an index of it, in the order in which they were told."""
+        self._hosts: dict[str, int] = {}
+        """How many pods the Job of a slice has."""
         self._due: dict[str, float] = {}
         """Pods whose node is to be reclaimed, and when."""
         self._leaving: set[str] = set()
@@ -49,18 +53,20 @@ class Director:
         self._take_away(view)
         with self._lock:
             rules = self._rules
+        come = _come(view)
         for pod in view.pods:
             annotations = pod["metadata"].get("annotations", {})
             if annotations.get(OUTCOME) == UNTOLD and not ended(pod):
-                self._tell(pod, rules)
+                if SLICE_LABEL not in pod["metadata"]["labels"] or len(come[_owner(pod)]) >= self._hosts_of(pod):
+                    self._tell(pod, rules)
             elif annotations.get(OUTCOME) == "evict" and pod["status"].get("phase") == "Running":
                 self._evict_when_due(view, pod, float(annotations[SECONDS].removesuffix("s")))
 
     def _tell(self, pod: Object, rules: Sequence[Rule]) -> None:
         metadata = pod["metadata"]
         labels: dict[str, str] = metadata["labels"]
-        index = int(labels.get(INDEX_LABEL, "0"))
-        owner = str((metadata.get("ownerReferences") or [metadata])[0]["uid"])
+        index = _index(pod)
+        owner = _owner(pod)
         told = self._attempts[owner, index]
         if metadata["uid"] not in told:
             told.append(str(metadata["uid"]))
@@ -74,6 +80,21 @@ class Director:
             **({LOG: "\n".join(rule.log)} if rule.log else {}),
         }
         self._api.request("PATCH", _path(pod), {"metadata": {"annotations": annotations}})
+
+    def _hosts_of(self, pod: Object) -> int:
+        """How many pods the slice of this one has. Until all have come its program waits; one that ended alone would
+        also let the others go to another slice, which is nobody's by then.
+        """
+        owner = _owner(pod)
+        if owner not in self._hosts:
+            metadata = pod["metadata"]
+            path = f"/apis/batch/v1/namespaces/{metadata['namespace']}/jobs/{group(pod)}"
+            answer = self._api.request("GET", path)
+            if not answer.ok:
+                # Its Job has just been deleted, and it goes too.
+                return sys.maxsize
+            self._hosts[owner] = int(answer.body["spec"]["completions"])
+        return self._hosts[owner]
 
     def _evict_when_due(self, view: View, pod: Object, seconds: float) -> None:
         uid, now = str(pod["metadata"]["uid"]), time.monotonic()
@@ -94,6 +115,25 @@ class Director:
         gone = {node for node in self._leaving if not running.get(node)}
         self._pools.reclaim(sorted(gone))
         self._leaving -= gone
+
+
+def _owner(pod: Object) -> str:
+    """The Job's uid; the pod's own where it has none."""
+    metadata = pod["metadata"]
+    return str((metadata.get("ownerReferences") or [metadata])[0]["uid"])
+
+
+def _index(pod: Object) -> int:
+    return int(pod["metadata"]["labels"].get(INDEX_LABEL, "0"))
+
+
+def _come(view: View) -> defaultdict[str, set[int]]:
+    """The indices of each Job whose pods run, or have succeeded."""
+    result: defaultdict[str, set[int]] = defaultdict(set)
+    for pod in view.pods:
+        if pod["status"].get("phase") in ("Running", "Succeeded"):
+            result[_owner(pod)].add(_index(pod))
+    return result
 
 
 def _path(pod: Object) -> str:
