@@ -11,6 +11,7 @@ from typing import cast
 
 from xmgen.catalog.allocatable import MIB, Resources
 from xmgen.executors import kubernetes_security
+from xmgen.executors.dockerfile import DEFAULT_BASE_IMAGE
 from xmgen.manifests import Script
 from xmgen.plan import Manifest, Value
 
@@ -18,7 +19,6 @@ WAITER = "until-the-others-end"
 """The name of the container that waits."""
 REQUESTS = Resources(cpu_millis=10, memory_bytes=32 * MIB, disk_bytes=0)
 """What it requests beside the service."""
-IMAGE = "docker.io/library/python:3.12-slim-bookworm"
 ROLE = "services"
 """The right to look at Jobs, of the stack's namespace."""
 
@@ -61,7 +61,7 @@ def end_with(pod: Manifest, namespace: str, jobs: Sequence[str]) -> None:
     pod["initContainers"] = [*others, {**service, "restartPolicy": "Always"}]
     waiter: Manifest = {
         "name": WAITER,
-        "image": IMAGE,
+        "image": DEFAULT_BASE_IMAGE,
         "command": ["python", "-c", _SCRIPT, namespace, *jobs],
         "securityContext": dict(kubernetes_security.CONTAINER),
         "resources": {"requests": {"cpu": f"{REQUESTS.cpu_millis}m", "memory": f"{REQUESTS.memory_bytes // MIB}Mi"}},
