@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from xmgen import configuration
+from xmgen import configuration, extras
 from xmgen.errors import OperationError, Problem
 from xmgen.project import PULUMI_FILE, Project
 
@@ -24,7 +24,7 @@ def refuse_missing(project: Project, stack: str) -> None:
     missing = [name for name in sorted(set(_imported(project.stack(stack)))) if find_spec(name) is None]
     if missing:
         are = "is" if len(missing) == 1 else "are"
-        hint = f"pip install '/path/to/xmgen[gcp]', of xmgen's checkout, into the environment {sys.prefix}"
+        hint = f"{extras.install('gcp')}, of xmgen's checkout, into the environment {sys.prefix}"
         raise OperationError(Problem(f"needs {', '.join(missing)}, which {are} not installed", where=stack, hint=hint))
 
 

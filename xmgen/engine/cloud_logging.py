@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+from xmgen import extras
 from xmgen.engine.pod_logs import Window
 from xmgen.errors import OperationError, Problem
 from xmgen.provider.settings import Settings
@@ -53,7 +54,7 @@ class CloudLogging:
 
             from xmgen.provider.google_credentials import Authorization
         except ImportError as error:
-            hint = "install xmgen with its extra: pip install '/path/to/xmgen[gcp]'"
+            hint = f"install xmgen with its extra: {extras.install('gcp')}"
             raise OperationError(
                 Problem(f"{error.name} is not installed, which Cloud Logging takes", hint=hint)
             ) from None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from xmgen import names
+from xmgen import extras, names
 from xmgen.engine import trials
 from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError, Problem
@@ -40,7 +40,7 @@ def current(
         found = asyncio.run(_read(stack, [each.id for each in going.values()], settings()))
     except ImportError as error:
         message = f"{error.name} is not installed, which Vertex AI takes"
-        raise OperationError(Problem(message, hint="pip install '/path/to/xmgen[gcp]'")) from None
+        raise OperationError(Problem(message, hint=extras.install("gcp"))) from None
     secrets = frozenset(hidden() if any(job and job.get("error") for job in found.values()) else ())
     return {**known, **{name: _seen(stack, each, found[each.id], secrets) for name, each in going.items()}}
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 import requests
 import requests.auth
 
+from xmgen import extras
 from xmgen.errors import OperationError, Problem
 from xmgen.provider.settings import Settings
 
@@ -63,9 +64,7 @@ def _load(settings: Settings) -> tuple[Any, Any]:
         import google.auth.transport.requests as transport
         from google.auth.exceptions import GoogleAuthError
     except ImportError:
-        raise OperationError(
-            Problem("google-auth is not installed", hint="pip install '/path/to/xmgen[gcp]'")
-        ) from None
+        raise OperationError(Problem("google-auth is not installed", hint=extras.install("gcp"))) from None
     try:
         credentials = _chosen(settings)
     except (GoogleAuthError, ValueError, OSError) as error:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xmgen.errors import OperationError, Problem
+from xmgen import extras
+from xmgen.errors import OperationError
 
 ADMIN = "admin"
 USERS: Mapping[str, tuple[str, ...]] = {
@@ -114,8 +115,7 @@ def _make_certificates(credentials: Credentials) -> None:
     try:
         from xmgen.rehearsal import certificates
     except ImportError as error:
-        hint = "pip install '/path/to/xmgen[gcp,rehearsal]', of xmgen's checkout, installs what a rehearsal imports"
-        raise OperationError(Problem(f"the Python package {error.name} is missing", hint=hint)) from None
+        raise OperationError(extras.missing_in_rehearsal(str(error.name))) from None
 
     authority = certificates.authority("xmgen rehearsal")
     server = certificates.server(

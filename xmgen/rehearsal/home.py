@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from xmgen import extras
 from xmgen.engine.pulumi import CHECKOUT
 from xmgen.errors import OperationError, Problem
 from xmgen.project import TOOLS, Project
@@ -67,8 +68,7 @@ def _versions() -> tuple[dict[str, str], list[Problem]]:
             missing.append(f"pulumi-{name}")
     if not missing:
         return found, []
-    hint = "pip install '/path/to/xmgen[gcp,rehearsal]', of xmgen's checkout, installs what a rehearsal imports"
-    return found, [Problem(f"the Python package {name} is missing", hint=hint) for name in missing]
+    return found, [extras.missing_in_rehearsal(name) for name in missing]
 
 
 def _kubernetes_provider(project: Project, version: str) -> Path | Problem:
