@@ -108,7 +108,7 @@ class Pools:
         self._quota.count((kind, len(there.get(name, []))) for name, (_, kind) in pools.items())
         self.storage.step(view.nodes)
         for name, (item, kind) in pools.items():
-            missing = least(item) - len(there.get(name, []))
+            missing = least(item, kind) - len(there.get(name, []))
             if missing > 0:
                 self._quota.take(kind, missing)
                 self._grow(kind, there.get(name, []), [""] * missing)
@@ -117,7 +117,8 @@ class Pools:
 
     def refusal(self, item: Item) -> str:
         """Why a pool cannot be made: there is no quota for the nodes that it has from the start."""
-        return self._quota.short(template(item, self._store), least(item))
+        kind = template(item, self._store)
+        return self._quota.short(kind, least(item, kind))
 
     def remove(self, item: Item) -> None:
         """A pool is deleted: its nodes go, and the pods on them are evicted."""
@@ -228,8 +229,8 @@ class Pools:
                 f"{name}: {_shown(name, wanted[name])} needed, {_shown(name, empty.get(name, 0))} on an empty node"
                 for name in lacking
             )
-        if size + kind.hosts > most(item):
-            return f"it has all of its nodes: {most(item)}"
+        if size + kind.hosts > (limit := most(item, kind)):
+            return f"it has all of its nodes: {limit}"
         return self._quota.exceeded(kind, kind.hosts)
 
     def _grow(self, kind: Template, there: list[Object], zones: Sequence[str]) -> None:
@@ -263,7 +264,7 @@ class Pools:
                 if node not in idle:
                     self._idle.pop(str(node["metadata"]["name"]), None)
             needed = any(not obstacles(pod, kind.labels, kind.taints) for pod in waiting)
-            spare = idle[: len(nodes) - least(item)] if not needed else []
+            spare = idle[: len(nodes) - least(item, kind)] if not needed else []
             for node in nodes:
                 closed = bool(node["spec"].get("unschedulable"))
                 if node not in spare:
@@ -292,19 +293,21 @@ _THREADS = 4
 _NOW = {"gracePeriodSeconds": 0}
 
 
-def least(item: Item) -> int:
-    """How many nodes a pool has at the least."""
+def least(item: Item, kind: Template) -> int:
+    """How many nodes a pool has at the least. All of its numbers but the totals are those of each zone (GKE REST API,
+    projects.locations.clusters.nodePools: initialNodeCount; NodePoolAutoscaling).
+    """
     scaling = part(item.inputs, "autoscaling")
     if not scaling:
-        return int(item.inputs.get("nodeCount") or item.inputs.get("initialNodeCount") or 0)
-    return int(scaling.get("totalMinNodeCount") or scaling.get("minNodeCount") or 0)
+        return int(item.inputs.get("nodeCount") or item.inputs.get("initialNodeCount") or 0) * len(kind.zones)
+    return int(scaling.get("totalMinNodeCount") or (scaling.get("minNodeCount") or 0) * len(kind.zones))
 
 
-def most(item: Item) -> int:
+def most(item: Item, kind: Template) -> int:
     scaling: dict[str, Any] = part(item.inputs, "autoscaling")
     if not scaling:
-        return least(item)
-    return int(scaling.get("totalMaxNodeCount") or scaling.get("maxNodeCount") or 0)
+        return least(item, kind)
+    return int(scaling.get("totalMaxNodeCount") or (scaling.get("maxNodeCount") or 0) * len(kind.zones))
 
 
 def _empty(kind: Template) -> Amounts:

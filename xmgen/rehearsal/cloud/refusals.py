@@ -89,7 +89,9 @@ def _account_id(inputs: Properties, store: Store) -> Iterator[Refusal]:
 @_rule(BUCKET, "Cloud Storage documentation, Bucket naming guidelines")
 def _bucket_name(inputs: Properties, store: Store) -> Iterator[Refusal]:
     name = str(inputs["name"])
-    if not re.fullmatch(r"[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]", name) or name.startswith("goog") or "google" in name:
+    # A name of several parts may be longer than any of them.
+    valid = re.fullmatch(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", name) and max(map(len, name.split("."))) <= 63
+    if not valid or name.startswith("goog") or "google" in name:
         yield _bad(f"Invalid bucket name: {name!r}")
 
 
@@ -104,7 +106,9 @@ def _repository_id(inputs: Properties, store: Store) -> Iterator[Refusal]:
 def _labels(inputs: Properties, key: str) -> Iterator[Refusal]:
     labels: Properties = inputs.get(key) or {}
     for name, value in labels.items():
-        if not re.fullmatch(r"[a-z][-_a-z0-9]{0,62}", name) or not re.fullmatch(r"[-_a-z0-9]{0,63}", str(value)):
+        # Letters of every language will do.
+        valid = re.fullmatch(r"[^\W\d_][-\w]{0,62}", name) and re.fullmatch(r"[-\w]{0,63}", str(value))
+        if not valid or f"{name}{value}" != f"{name}{value}".lower():
             yield _bad(f"Invalid resource label {name}={value}: lowercase letters, numbers, - and _, at most 63")
 
 

@@ -5,6 +5,7 @@ It is no second scheduler: the real one decides where pods go. This only says fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -14,24 +15,20 @@ Amounts = dict[str, int]
 """Resources in thousandths: of cores, bytes, GPUs."""
 
 _SUFFIXES = {
-    "m": Decimal("0.001"),
-    "k": Decimal(10**3),
-    "M": Decimal(10**6),
-    "G": Decimal(10**9),
-    "T": Decimal(10**12),
-    "Ki": Decimal(2**10),
-    "Mi": Decimal(2**20),
-    "Gi": Decimal(2**30),
-    "Ti": Decimal(2**40),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", 1)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
 }
 
 
 def quantity(text: str) -> int:
-    """A quantity of Kubernetes, in thousandths."""
+    """A quantity of Kubernetes, in thousandths; what is smaller is rounded up, as its scheduler does it."""
     for length in (2, 1):
         if text[-length:] in _SUFFIXES:
-            return int(Decimal(text[:-length]) * _SUFFIXES[text[-length:]] * 1000)
-    return int(Decimal(text) * 1000)
+            return math.ceil(Decimal(text[:-length]) * _SUFFIXES[text[-length:]] * 1000)
+    return math.ceil(Decimal(text) * 1000)
 
 
 def amounts(quantities: Mapping[str, Any]) -> Amounts:

@@ -1,0 +1,43 @@
+"""What looks odd and Google accepts: a rehearsal that refused it would stop a stack that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xmgen.rehearsal.cloud.kinds import BUCKET, CLUSTER
+from xmgen.rehearsal.cloud.refusals import refusal
+from xmgen.rehearsal.cloud.store import Store
+
+
+def labelled(key: str, value: str) -> tuple[str, dict[str, Any]]:
+    return CLUSTER, {"name": "c", "resourceLabels": {key: value}}
+
+
+def bucket(name: str) -> tuple[str, dict[str, Any]]:
+    return BUCKET, {"name": name}
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted"),
+    [
+        (labelled("owner", ""), True),
+        (labelled("owner", "jürgen_ß-1"), True),
+        (labelled("équipe", "研究"), True),
+        (labelled("owner", "Jürgen"), False),
+        (labelled("Owner", "ada"), False),
+        (labelled("owner", "ada lovelace"), False),
+        (labelled("owner", "a" * 64), False),
+        (labelled("1st", "ada"), False),
+        (bucket("a" * 63), True),
+        (bucket("a" * 64), False),
+        (bucket(f"{'a' * 63}.{'b' * 63}.example.com"), True),
+        (bucket(f"{'a' * 64}.example.com"), False),
+        (bucket("ab"), False),
+        (bucket("my-google-bucket"), False),
+    ],
+)
+def test_labels_and_names_of_buckets(asked: tuple[str, dict[str, Any]], accepted: bool, tmp_path: Path) -> None:
+    assert (refusal(*asked, Store(tmp_path / "cloud.json")) is None) is accepted
