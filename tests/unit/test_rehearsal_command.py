@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -181,3 +182,10 @@ def test_without_a_terminal_there_is_a_line_for_everything(capsys: pytest.Captur
 def test_one_report_at_a_time() -> None:
     with pytest.raises(InputError, match="--json and --markdown exclude each other"):
         command.rehearse(project.find(ROOT), "gke-sweep", options=Options(), folder=None, json=True, as_markdown=True)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e9])
+def test_pods_run_for_a_number_of_seconds(seconds: float) -> None:
+    options = Options(pod_seconds=seconds)
+    with pytest.raises(InputError, match=re.escape(f"--pod-seconds is a number of seconds, not {seconds:g}")):
+        command.rehearse(project.find(ROOT), "gke-sweep", options=options, folder=None, json=False, as_markdown=False)

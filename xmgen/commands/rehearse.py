@@ -67,6 +67,8 @@ def rehearse(
     """
     if json and as_markdown:
         raise InputError(Problem("--json and --markdown exclude each other: there is one report"))
+    if not outcomes.is_seconds(options.pod_seconds):
+        raise InputError(Problem(f"--pod-seconds is a number of seconds, not {options.pod_seconds:g}"))
     plan = target.plan_of(project, name, None, ())
     if plan.cluster is None:
         # Before it asks for SDKs and plugins that such a stack does not need.

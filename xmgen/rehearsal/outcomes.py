@@ -118,7 +118,8 @@ def _whole(least: int, most: float = float("inf")) -> Callable[[object], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _seconds(value: object) -> bool:
+def is_seconds(value: object) -> bool:
+    """Whether a pod can be told to run for so long."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**6
 
 
@@ -139,7 +140,7 @@ _RIGHT: dict[str, tuple[Callable[[object], bool], str]] = {
     "job": (_text, "a pattern of a job's name"),
     "pod": (_whole(0), "the index of a pod, from 0"),
     "attempts": (_whole(1), "a number of attempts, from 1"),
-    "seconds": (_seconds, "a number of seconds"),
+    "seconds": (is_seconds, "a number of seconds"),
     "exit_code": (_whole(1, 255), "a number from 1 to 255"),
     "log": (_lines, f"a list of lines, of {LOG_CHARACTERS:,} characters in all at most"),
 }
