@@ -101,6 +101,13 @@ def test_pods_without_a_node_do_not_fit() -> None:
             "a pool in the zone of its volumes, or volumes that are not bound to a zone",
         ),
         (
+            [
+                "system: label a is missing, not b",
+                "t4: how much its machines (n1-standard-3) leave to jobs is not known",
+            ],
+            "a machine of the catalog (docs/catalog.md): of others a rehearsal knows no size",
+        ),
+        (
             ["system: label a is missing, not b", "t4: taint c=d is not tolerated"],
             f"no pool has nodes of the kind that the job selects: `{COMMAND}` compiles the stack again",
         ),

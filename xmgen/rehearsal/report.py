@@ -153,6 +153,8 @@ def advice(reasons: Sequence[str], command: str) -> str:
         return "its pool is at its limit: a larger maximum, or fewer jobs at once"
     if any("needed" in why for why in whys):
         return "ask for less, or for a machine that leaves more to jobs (docs/catalog.md says what GKE reserves)"
+    if any("is not known" in why for why in whys):
+        return "a machine of the catalog (docs/catalog.md): of others a rehearsal knows no size"
     if not reasons:
         return "the stack has no node pool"
     return f"no pool has nodes of the kind that the job selects: `{command}` compiles the stack again"

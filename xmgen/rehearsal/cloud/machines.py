@@ -76,6 +76,7 @@ _CPU_MACHINE = re.compile(
     r"f1-micro|g1-small|e2-(micro|small|medium)"
     r"|(c2|c2d|c3|c3d|c4|c4a|c4d|e2|h3|h4d|m1|m2|m3|m4|n1|n2|n2d|n4|n4a|n4d|t2a|t2d|x4|z3)"
     r"-(standard|highmem|highcpu|megamem|ultramem|hypermem|highlssd|standardlssd)-\d+(-\w+)?"
+    r"|((e2|n1|n2|n2d|n4|n4a|n4d)-)?custom-(micro|small|medium|\d+)-\d+(-ext)?"
 )
 """What machine types without accelerators are called; the catalog has all of those with some."""
 
@@ -102,7 +103,9 @@ def exists(name: str) -> bool:
 
 
 def family(name: str) -> str:
-    return name.partition("-")[0]
+    """A custom machine that names none is one of N1."""
+    first = name.partition("-")[0]
+    return "n1" if first == "custom" else first
 
 
 def architecture(name: str) -> str:

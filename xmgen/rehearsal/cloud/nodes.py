@@ -26,7 +26,9 @@ _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """What every node of a pool is. hosts: nodes that come and go together; 1 for all but slices of several hosts."""
+    """What every node of a pool is. hosts: nodes that come and go together; 1 for all but slices of several hosts.
+    vcpus: 0 when the machine is not in the catalog.
+    """
 
     pool: str
     machine: str

@@ -222,6 +222,8 @@ class Pools:
         zones = self.storage.zones(pod)
         if len(zones) > 1 or not zones <= set(kind.zones):
             return f"its volumes are in {', '.join(sorted(zones))}, the pool's nodes in {', '.join(kind.zones)}"
+        if not kind.vcpus:
+            return f"how much its machines ({kind.machine}) leave to jobs is not known"
         wanted, empty = requests(pod), _empty(kind)
         lacking = [name for name, amount in wanted.items() if amount > empty.get(name, 0)]
         if lacking:
