@@ -13,16 +13,16 @@ STUCK_SECONDS = 8.0
 """How long nothing may change, while pods find no node, until the rehearsal takes it that they never will."""
 
 
-def settled(pods: Sequence[Pod], still: float, unfinished: Callable[[], bool]) -> bool:
-    """Whether every pod has ended, or has found no node for so long that it never will.
+def settled(pods: Sequence[Pod], still: float, unfinished: Callable[[], set[str]]) -> bool:
+    """Whether every pod has ended, or hangs, or has found no node for so long that it never will.
 
-    still: for how many seconds nothing has changed. unfinished: whether some Job has yet to end; its controller may let
-    some time pass before it makes a pod again.
+    still: for how many seconds nothing has changed. unfinished: the Jobs that have yet to end; the controller may let
+    some time pass before it makes a pod of one again.
     """
     open_pods = [pod for pod in pods if not pod.gone and pod.phase not in ("Succeeded", "Failed")]
-    if not open_pods:
-        return not unfinished()
-    return still > STUCK_SECONDS and all(pod.node or pod.reasons for pod in open_pods)
+    if open_pods and (still <= STUCK_SECONDS or not all(pod.node or pod.reasons for pod in open_pods)):
+        return False
+    return not unfinished() - {pod.job for pod in open_pods}
 
 
 class MisfitWatch(watches.Watch):

@@ -315,14 +315,14 @@ class Rehearsal:
 
         self.observer.wait(done, SETTLE_SECONDS)
 
-    def _unfinished(self, namespaces: set[str]) -> bool:
-        """Whether the controller has yet to make pods of some Job, the first ones or again, or to end it."""
+    def _unfinished(self, namespaces: set[str]) -> set[str]:
+        """The Jobs of which the controller has yet to make pods, the first ones or again, or that it has yet to end."""
         found = (
             job
             for namespace in namespaces
             for job in self.cluster.api().items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
         )
-        return any(job_end(job) is None for job in found)
+        return {str(job["metadata"]["name"]) for job in found if job_end(job) is None}
 
     def _look(self, plan: Plan, report: Report) -> None:
         pods: list[Pod] = self.observer.pods(self.namespaces(plan))
