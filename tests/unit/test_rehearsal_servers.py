@@ -174,6 +174,18 @@ def test_a_server_that_ends_before_it_is_ready_is_reported_with_its_last_words(
     )
 
 
+def test_a_server_that_waits_for_one_that_ended_is_not_blamed(tmp_path: Path, lock: FolderLock) -> None:
+    needed = Server.start("store", [*PYTHON, "raise SystemExit('the disk is full')"], tmp_path, hold=lock.descriptor)
+    server = Server.start("demo", ENDLESS, tmp_path, hold=lock.descriptor)
+    with pytest.raises(OperationError) as error:
+        server.wait_until(lambda: False, 60, [needed])
+    server.request_stop()
+    server.wait()
+    assert error.value.problems == (
+        Problem("store ended with exit code 1", where=str(tmp_path / "store.log"), hint="the disk is full"),
+    )
+
+
 def test_a_server_that_is_not_ready_in_time_is_reported(tmp_path: Path, lock: FolderLock) -> None:
     server = Server.start("demo", ENDLESS, tmp_path, hold=lock.descriptor)
     with pytest.raises(OperationError, match="demo is not ready after 0 s"):

@@ -110,7 +110,8 @@ class ControlPlane:
             # That of an etcd that was killed.
             (self.folder / _ETCD_SOCKET).unlink(missing_ok=True)
             for name, command in (("etcd", self._etcd()), ("kube-apiserver", self._api_server())):
-                self._start(name, command).wait_until(self._readiness(name), READY_SECONDS)
+                before = list(self._servers.values())
+                self._start(name, command).wait_until(self._readiness(name), READY_SECONDS, before)
             # Now the port is known to be ours.
             write_private(self._kept_port, str(self._port).encode())
             config = self.credentials.kubeconfig(ADMIN, self.url)

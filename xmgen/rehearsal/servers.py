@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from xmgen.errors import OperationError, Problem
@@ -61,12 +61,15 @@ class Server:
             )
         return cls(name, process, log)
 
-    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Raises OperationError when the server ends first, or is not ready in time."""
+    def wait_until(self, ready: Callable[[], bool], seconds: float, needs: Iterable[Server] = ()) -> None:
+        """Raises OperationError when the server, or one that it needs, ends first, or when it is not ready in time."""
         deadline = time.monotonic() + seconds
+        # What another one lacks is the cause, and that this one ends only follows from it.
+        both = [*needs, self]
         while not ready():
-            if (code := self._process.poll()) is not None:
-                raise self._failed(f"{self.name} ended with exit code {code}")
+            for server in both:
+                if (code := server._process.poll()) is not None:
+                    raise server._failed(f"{server.name} ended with exit code {code}")
             if time.monotonic() > deadline:
                 raise self._failed(f"{self.name} is not ready after {seconds:.0f} s")
             time.sleep(_POLL_SECONDS)
