@@ -131,3 +131,24 @@ def test_an_import_has_what_would_have_made_the_job(service: JobService):
 def test_there_is_nothing_to_import(service: JobService):
     name = "projects/1/locations/us-central1/customJobs/2"
     assert run(lambda resource: resource.read(REQUEST, name, {}, {}), service) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "customJobs/2",
+        "projects/1/locations/example.com#/customJobs/2",
+        "projects/1/locations/example.com?/customJobs/2",
+        "projects/1/locations/me@example.com:80#/customJobs/2",
+        "projects/1#/locations/us-central1/customJobs/2",
+        "projects/1/locations/us-central1/customJobs/2:cancel",
+        "projects/1/locations/us-central1/customJobs/2?filter=x",
+        "projects/1/locations/us-central1/customJobs/2\n",
+    ],
+)
+def test_what_is_no_name_of_a_job_is_sent_nowhere(service: JobService, name: str):
+    """Part of the name becomes the host of the API, which is sent an access token."""
+    with pytest.raises(OperationError) as refused:
+        run(lambda resource: resource.read(REQUEST, name, {}, {}), service)
+    expected = Problem(f"{name!r} is no CustomJob", hint="projects/<project>/locations/<region>/customJobs/<number>")
+    assert (refused.value.problems, service.log) == ((expected,), [])

@@ -42,8 +42,9 @@ FAILED = ENDED - {SUCCEEDED} | {LOST}
 _REFUSALS = 3
 """After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""
 
-_NAME = re.compile(r"projects/[^/]+/locations/([^/]+)/customJobs/[^/]+")
 _PLACES = {"project": r"[a-z0-9][a-z0-9.:-]*", "region": r"[a-z]+-[a-z]+\d+"}
+_NAME = re.compile(rf"projects/{_PLACES['project']}/locations/{_PLACES['region']}/customJobs/[\w-]+", re.ASCII)
+"""Strict, because the region is part of the host that access tokens are sent to."""
 
 
 class CustomJobResource:
