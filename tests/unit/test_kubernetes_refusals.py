@@ -251,6 +251,18 @@ def test_a_service_is_one_pod_of_a_group_that_ends() -> None:
         assert problems(experiment(group)) == ["work unit 1: all of its jobs are services, so it would never end"]
 
 
+@pytest.mark.parametrize("name", ["until-the-others-end", "until_the_others_end"])
+def test_only_a_service_may_not_be_called_like_the_container_that_waits_in_its_pod(name: str) -> None:
+    service = job(name=name, executor=kubernetes(on={"service": True}))
+    assert problems(experiment((job(name="worker"), service))) == [
+        f"work unit 1, job {name}: a service cannot be called that"
+    ]
+    assert (
+        planner.plan(experiment((job(name=name), job(name="ps", executor=kubernetes(on={"service": True}))))).notes
+        == ()
+    )
+
+
 def test_others_may_wait_for_a_group_with_a_service() -> None:
     group = (job(name="worker"), job(name="ps", executor=kubernetes(on={"service": True})))
     assert planner.plan(experiment(group, job(name="evaluate"), after={1: [0]})).notes == ()

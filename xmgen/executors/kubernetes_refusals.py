@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from xmgen import limits, names, places, rules
 from xmgen.errors import Problem
-from xmgen.executors import images, kubernetes, kubernetes_objects
+from xmgen.executors import images, kubernetes, kubernetes_objects, services
 from xmgen.executors.addresses import texts_of
 from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume
 from xmgen.places import Key, place
@@ -34,9 +34,18 @@ def problems(experiment: Experiment) -> list[Problem]:
                 result += _secrets_here(job, secrets, place(unit, job.name))
             if isinstance(job.executor, Kubernetes):
                 result += _job(job, job.executable in known, place(unit, job.name))
+                result += _called_like_the_waiter(job, job.executor, place(unit, job.name))
     for where, executor in places.executors(experiment, Kubernetes):
         result += _executor(executor, where)
     return [*result, *kubernetes_objects.claim_problems(experiment)]
+
+
+def _called_like_the_waiter(job: Job, executor: Kubernetes, where: str) -> list[Problem]:
+    # Containers of one pod have different names.
+    if not executor.service or names.slug(job.name) != services.WAITER:
+        return []
+    hint = "that is what the container is called which waits for the others: give the job another name"
+    return [Problem("a service cannot be called that", where, hint)]
 
 
 def of_cluster(experiment: Experiment, shared: Plan | None) -> list[Problem]:
