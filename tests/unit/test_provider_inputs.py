@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from xmgen.errors import Problem
 from xmgen.provider import settings, wire
 from xmgen.provider.resource import differences
 from xmgen.provider.settings import Runner, Settings
@@ -92,6 +93,38 @@ def test_settings_are_read_from_texts_and_values(values: wire.Properties, expect
 def test_bad_settings(key: str, value: str, expected: str):
     _, problems = settings.read({key: value})
     assert [problem.message for problem in problems.values()] == [expected]
+
+
+ADDRESS = "an https address (http on this machine only)"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://vertex.example", "http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"]
+)
+def test_access_tokens_go_over_tls_or_to_this_machine(monkeypatch: pytest.MonkeyPatch, address: str):
+    expected = (Settings(vertex_endpoint=address), {})
+    assert settings.read({"vertexEndpoint": address}) == expected
+    monkeypatch.setenv(settings.ENDPOINT_VARIABLE, address)
+    assert settings.read({}) == expected
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://vertex.example",
+        "http://127.0.0.1@vertex.example",
+        "http://127.0.0.1.vertex.example",
+        "ftp://127.0.0.1",
+        "127.0.0.1:9",
+        "https://",
+    ],
+)
+def test_access_tokens_go_nowhere_else(monkeypatch: pytest.MonkeyPatch, address: str):
+    problem = Problem(f"xmgen:vertexEndpoint must be {ADDRESS}, not {address!r}")
+    assert settings.read({"vertexEndpoint": address}) == (Settings(), {"vertexEndpoint": problem})
+    monkeypatch.setenv(settings.ENDPOINT_VARIABLE, address)
+    problem = Problem(f"{settings.ENDPOINT_VARIABLE} must be {ADDRESS}")
+    assert settings.read({}) == (Settings(), {"vertexEndpoint": problem})
 
 
 def test_a_run_with_everything():
