@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.engine.harness import Project, children, kill, unit, until
+from xmgen.provider import watchdog
 
 pytestmark = pytest.mark.engine
 
@@ -111,6 +113,23 @@ def test_a_process_left_in_the_background_ends_with_its_trial(project: Project):
 
     assert outcome.ok, outcome.output
     until(lambda: not project.processes(), "nothing keeps running")
+
+
+def test_processes_that_become_others_all_the_time_are_found(tmp_path: Path):
+    """For a moment of `exec` a process has no environment, and so no mark."""
+    script = tmp_path / "script"
+    script.write_text('exec sh "$0"\n')
+    job = f"{tmp_path}/0/"
+    environment = {**os.environ, watchdog.MARK: job}
+    processes = [subprocess.Popen(["sh", script], env=environment, start_new_session=True) for _ in range(40)]
+    try:
+        watchdog.kill_job(job)
+        ended = [process.poll() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert ended == [-signal.SIGKILL] * len(processes)
 
 
 def test_killed_with_the_watchdog_as_well(project: Project):

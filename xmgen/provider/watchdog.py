@@ -29,6 +29,9 @@ from typing import Any
 GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL."""
 
+KILL_SECONDS = 2.0
+"""How long what is killed may take to be gone, and what begins another program to show whose it is."""
+
 LAST_BREATH_SECONDS = 0.3
 """How long what is about to end by itself may take after the provider is gone: its success is then not repeated."""
 
@@ -81,25 +84,48 @@ def signal_group(group: int, number: int) -> None:
 
 
 def kill_job(job: str, group: int | None = None) -> None:
-    """Kills what belongs to the job: its process group, and what bears its mark."""
+    """Kills what belongs to the job: its process group, and what bears its mark.
+
+    It looks until there is nothing more to be found: what is killed may have started something else meanwhile.
+    """
     if group is not None:
         signal_group(group, signal.SIGKILL)
-    for pid in marked(job):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + KILL_SECONDS
+    while True:
+        pids, all_known = marked(job)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if (all_known and not pids) or time.monotonic() >= deadline:
+            return
+        time.sleep(0.001)
 
 
-def marked(prefix: str) -> list[int]:
-    """The processes whose mark begins so: a job's, or `<attempt>/` for all. None where there is no /proc."""
+def marked(prefix: str) -> tuple[list[int], bool]:
+    """The processes whose mark begins so: a job's, or `<attempt>/` for all; and whether those are all there are.
+
+    None where there is no /proc.
+    """
     wanted = f"{MARK}={prefix}".encode()
     pids: list[int] = []
+    all_known = True
     for entry in Path("/proc").glob("[0-9]*"):
         # Processes end while we look, and those of other users cannot be read.
         with contextlib.suppress(OSError):
             environment = (entry / "environ").read_bytes()
             if any(variable.startswith(wanted) for variable in environment.split(b"\0")):
                 pids.append(int(entry.name))
-    return pids
+            elif not environment and _is_starting(entry):
+                all_known = False
+    return pids, all_known
+
+
+def _is_starting(entry: Path) -> bool:
+    """Whether a process without environment is in the middle of `exec`: it has a program, but no arguments yet either.
+
+    Threads of the kernel, and what has ended, have no program.
+    """
+    return bool((entry / "exe").readlink()) and not (entry / "cmdline").read_bytes()
 
 
 class Watchdog:
