@@ -14,10 +14,11 @@ from tests.vertex import manifests as vertex
 from xmgen import planner
 from xmgen.commands import asking, operate
 from xmgen.commands.operation import Options
+from xmgen.engine import trials
 from xmgen.experiment import Experiment
 from xmgen.plan import Plan
 from xmgen.project import Project
-from xmgen.resource_types import CLUSTER, CUSTOM_JOB, NODE_POOL, RUN
+from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
 from xmgen.review.resources import resources
 
 SYSTEM = (NODE_POOL, "system")
@@ -34,6 +35,8 @@ def sweep(*rates: str) -> Experiment:
 ONE, TWO, THREE = (here(*"123"[:count]) for count in (1, 2, 3))
 GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
 GKE_ONE = planner.plan(experiment(job("--lr=1")))
+GROUP = planner.plan(experiment((job(name="a"), job(name="b"))))
+GROUP_JOBS = [(JOB, name) for name in trials.jobs(GROUP)]
 VERTEX = planner.plan(vertex.experiment())
 
 
@@ -101,6 +104,13 @@ AGAIN = "again only where code or definition changed."
             "Remove 1 node pool and 1 job of sweep?",
             f"1 work unit is there already, and runs {AGAIN}",
             id="on a cluster",
+        ),
+        pytest.param(
+            GROUP,
+            export(*(key for key in keys(GROUP) if key != GROUP_JOBS[0]), SYSTEM),
+            "Run 1 work unit of sweep?",
+            "",
+            id="a group of which a job is missing",
         ),
         pytest.param(VERTEX, None, "Run 1 work unit of sweep?", "", id="on Vertex AI"),
         pytest.param(

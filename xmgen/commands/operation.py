@@ -16,7 +16,6 @@ from xmgen.engine import events, stalls, trials
 from xmgen.engine import pulumi as cli
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
-from xmgen.engine.state import resources
 from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
 
@@ -115,14 +114,9 @@ def _from_state(progress: Progress, export: str) -> dict[str, Trial]:
     """The units that the stack's state knows, by name."""
     units, runs = progress.units, trials.runs(export)
     known = {name: trials.trial(name, units[name].arguments, runs[name]) for name in units if name in runs}
-    statuses: dict[str, list[trials.Status]] = {}
-    for resource in resources(export):
-        if resource.type in trials.JOB_TYPES and resource.name in progress.jobs and not resource.delete:
-            statuses.setdefault(progress.jobs[resource.name], []).append(trials.job_status(resource))
-    for name, found in statuses.items():
-        # A unit some of whose jobs are not there is one that waits.
-        if len(found) == list(progress.jobs.values()).count(name):
-            known[name] = replace(units[name], status=trials.combined(found))
+    for name, states in trials.of_units(progress.jobs, export).items():
+        if any(state is not None for state in states):
+            known[name] = replace(units[name], status=trials.unit_status(states))
     return known
 
 

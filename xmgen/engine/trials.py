@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast
@@ -122,19 +122,31 @@ def combined(statuses: Iterable[Status]) -> Status:
 
 def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
     """The units of an experiment in the cloud, as the stack's state has them; export is None when there is no stack."""
-    state = job_states(export)
-    of_unit: dict[str, list[str]] = {}
-    for job, unit in jobs(plan).items():
-        of_unit.setdefault(unit, []).append(job)
+    found = of_units(jobs(plan), export)
     return [
         Trial(
             name=name,
             arguments=varying,
-            status=combined(job_status(state.get(job)) for job in of_unit[name]),
-            reasons=tuple(error for job in of_unit[name] if job in state for error in state[job].errors),
+            status=unit_status(found[name]),
+            reasons=tuple(error for state in found[name] if state is not None for error in state.errors),
         )
         for name, varying in rows(plan)
     ]
+
+
+def of_units(jobs: Mapping[str, str], export: str | None) -> dict[str, list[StateResource | None]]:
+    """Work unit -> its jobs, None for one that is not in the stack's state. jobs: as `jobs` has them."""
+    state = job_states(export)
+    found: dict[str, list[StateResource | None]] = {}
+    for job, unit in jobs.items():
+        found.setdefault(unit, []).append(state.get(job))
+    return found
+
+
+def unit_status(states: Collection[StateResource | None]) -> Status:
+    """How a unit stood when the states of its jobs were last read. It waits for a job that is yet to be created."""
+    status = combined(map(job_status, states))
+    return "waiting" if status == "running" and None in states else status
 
 
 def custom_jobs(plan: Plan, state: Mapping[str, StateResource]) -> list[Trial]:
