@@ -134,6 +134,32 @@ def test_names_of_variables(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\x7fb\x7f", "U+007F"),
+        ("\x80\x84\x86\x9f", "U+0080, U+0084, U+0086, U+009F"),
+        ("\ufffe\uffff", "U+FFFE, U+FFFF"),
+    ],
+)
+def test_characters_that_the_kubernetes_provider_refuses(text: str, expected: str) -> None:
+    message = f"{HERE}: has characters in its arguments or environment that no Job can hold: {expected}"
+    assert problems(experiment(job(f"--a={text}"))) == [message]
+    assert problems(experiment(job(ShellSafeArg(text)))) == [message]
+    assert problems(experiment(job(env={"A": text}))) == [message]
+    volume = Volume(path="/a", bucket=f"b-1/{text}")
+    in_a_folder = f"{HERE}: {volume.bucket!r}: no Job can hold {expected}"
+    assert problems(experiment(job(executor=kubernetes(on={"volumes": (volume,)})))) == [in_a_folder]
+
+
+@pytest.mark.parametrize("text", ["\t\n\r\x07\x1b[1m", "\x85", "\xa0", "\u2028", "\ufeff", "\ufdd0", "\U0010ffff"])
+def test_other_characters_are_none_of_a_jobs_problems(text: str) -> None:
+    [unit] = planner.plan(experiment(job(f"--a={text}"))).units
+    [manifest] = unit.manifests
+    [container] = manifest["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == [f"--a={text}"]
+
+
 def test_a_shell_needs_the_entry_point_of_an_image() -> None:
     made = experiment(
         job(ShellSafeArg("$A"), executable="redis"), executables=(Container(name="redis", image="redis"),)

@@ -15,7 +15,8 @@ from xmgen.experiment import Reference, ShellSafeArg
 
 KEY = Reference(kind="secret", name="key")
 NASTY = ["$(HOME)", "$$(HOME)", "$", "$$", "$$$(A)", "$(", "$()", "${HOME}", "`id`", "$(XMGEN_SECRET_key)", "\n'\"\\"]
-TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.lists(
+REFUSED = "".join(map(chr, (0, *range(0x7F, 0x85), *range(0x86, 0xA0), 0xFFFE, 0xFFFF)))
+TEXT = st.text(st.characters(exclude_characters=REFUSED, exclude_categories=["Cs"])) | st.lists(
     st.sampled_from(NASTY)
 ).map("".join)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from xmgen import limits, names, places, rules
@@ -19,6 +19,9 @@ _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """What every version of Kubernetes takes; newer ones take more."""
 _BUCKET = re.compile(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]|<xmgen:bucket:[^>/]+>")
 _URL = re.compile(r"gs://([a-z0-9][-_.a-z0-9]+[a-z0-9])")
+_UNWRITABLE = re.compile(r"[\x7f-\x84\x86-\x9f\ufffe\uffff]")
+"""What Pulumi's Kubernetes provider refuses: it reads an object's JSON, which leaves these as they are, as YAML, which
+has none of them (https://yaml.org/spec/1.2.2/#51-character-set). JSON escapes other control characters."""
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _RESERVED = (kubernetes.SHARED_MEMORY, kubernetes.OUTPUT_FOLDER)
 
@@ -156,6 +159,17 @@ def _job(job: Job, entrypoint_known: bool, where: str) -> Iterator[Problem]:
                 where=where,
                 hint="letters, digits, `_`, `-` and `.`, no digit first",
             )
+    found = dict.fromkeys(char for text in texts_of(job) for char in _UNWRITABLE.findall(text))
+    if found:
+        yield Problem(
+            f"has characters in its arguments or environment that no Job can hold: {_code_points(found)}",
+            where=where,
+            hint="pass the text encoded, such as in base64, or in a file",
+        )
+
+
+def _code_points(characters: Iterable[str]) -> str:
+    return ", ".join(f"U+{ord(char):04X}" for char in characters)
 
 
 def _executor(executor: Kubernetes, where: str) -> Iterator[Problem]:
@@ -182,6 +196,8 @@ def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
             yield Problem(f"{volume.bucket!r} is no bucket", where, "its name without gs://, or name/folder")
         if "," in folder:
             yield Problem(f"{volume.bucket!r}: a comma cannot stand in the name of a folder", where)
+        if found := _UNWRITABLE.findall(folder):
+            yield Problem(f"{volume.bucket!r}: no Job can hold {_code_points(dict.fromkeys(found))}", where)
     if volume.claim is not None and not (_CLAIM.fullmatch(volume.claim) and len(volume.claim) <= 63):
         yield Problem(f"{volume.claim!r} cannot name a claim", where, "lower-case letters, digits and hyphens")
     if volume.storage_class is not None and (rule := rules.not_an_object_name(volume.storage_class)):
