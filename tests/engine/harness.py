@@ -200,6 +200,10 @@ class Project:
         """
         return [pid for pid, command in self._everything() if "pulumi-language-python" not in command]
 
+    def running(self, words: str) -> set[int]:
+        """Those of its processes whose command line holds this; between two words is a NUL character."""
+        return {pid for pid, command in self._everything() if words in command}
+
     def close(self) -> None:
         """Ends what a test has left behind."""
         for pid, _ in self._everything():
