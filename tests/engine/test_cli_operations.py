@@ -28,9 +28,9 @@ args = parser.parse_args()
 
 here = Path(os.environ["XMGEN_OUTPUT_DIR"])
 project = Path(__file__).parents[1]
+print(f"training with {args.rate}", flush=True)
 with (project / "marks").open("a") as marks:
     marks.write(f"{args.rate}\\n")
-print(f"training with {args.rate}", flush=True)
 while (project / f"hold-{args.rate}").exists():
     time.sleep(0.02)
 if (project / f"fail-{args.rate}").exists():
