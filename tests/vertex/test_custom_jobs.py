@@ -216,6 +216,8 @@ def test_ctrl_c_in_the_midst_of_a_submission_loses_nothing(vertex: Vertex, servi
 
 
 def test_waiting_no_longer_than_the_timeout(vertex: Vertex, service: JobService):
+    # From the start: how often the provider can look in that time is not asked here.
+    service.first, service.coming = "JOB_STATE_RUNNING", ("JOB_STATE_RUNNING",)
     vertex.declares(a=job(wait=True))
     program = vertex.root / "stacks" / "__main__.py"
     timeouts = "custom_timeouts=pulumi.CustomTimeouts(create='1s')"
