@@ -53,6 +53,10 @@ def test_pods_end_as_they_are_told(told: Rehearsal, scratch: Project, tmp_path: 
     assert told.up(plan, Report(stack="told"))["create"] > len(plan.units)
     expected = ["failed", "failed", "finished", "finished", None, "finished", None]
     assert told.observer.wait(lambda: ends(told, plan) == expected, SECONDS), ends(told, plan)
+    # The scheduler comes to each of them in its own time.
+    assert told.observer.wait(
+        lambda: [pod["status"]["phase"] for pod in pods_of(told, plan, 4)] == ["Running"], SECONDS
+    )
 
     units = status(told, "told")
     assert {name: (unit["status"], unit["exitCode"]) for name, unit in units.items()} == {
