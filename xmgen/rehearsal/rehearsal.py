@@ -357,7 +357,7 @@ class Rehearsal:
         def left() -> set[str]:
             return leftovers.objects(self.cluster.api()) - objects
 
-        self.observer.wait(lambda: not left(), FREE_SECONDS if not report.failures else 5.0)
+        self.observer.wait(lambda: not left(), FREE_SECONDS)
         items = {id: item for id, item in leftovers.resources(self.cloud.store).items() if id not in resources}
         report.left = [*sorted(left()), *sorted(id for id in items if id not in retained)]
         report.kept = sorted(id for id in items if id in retained)
