@@ -117,6 +117,14 @@ def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
     return rehearsal.observer.wait(gone, SECONDS)
 
 
+def destroy(rehearsal: Rehearsal, plan: Plan) -> None:
+    """All of a stack: nothing of it is left, and the next `up` finds nothing."""
+    report = Report(stack=plan.experiment.stack)
+    rehearsal.destroy(plan, report)
+    assert report.failures == []
+    assert nothing_left(rehearsal, plan)
+
+
 def nothing_happens(point: Point, operation: str, urn: str) -> None:
     """At any point of an operation in the cloud."""
 
@@ -135,16 +143,23 @@ def undisturbed(rehearsal: Rehearsal, plan: Plan) -> World:
     """What there is after an `up` that nothing happens to. It is gone afterwards."""
     up_until_done(rehearsal, plan, 1)
     world = World.of(rehearsal, plan)
-    report = Report(stack=plan.experiment.stack)
-    rehearsal.destroy(plan, report)
-    assert report.failures == []
-    assert nothing_left(rehearsal, plan)
+    destroy(rehearsal, plan)
     return world
 
 
 def engines(rehearsal: Rehearsal, operation: str = "up") -> list[int]:
     """None of those that look for what an earlier one left, but where `refresh` is asked for."""
-    return _processes(rehearsal, lambda name, command: name == "pulumi" and command.split()[1:2] == [operation])
+    found = _processes(rehearsal, lambda name, command: name == "pulumi" and command.split()[1:2] == [operation])
+    # What an engine starts is called like it until it has become another program.
+    return [pid for pid in found if _parent(pid) not in found]
+
+
+def _parent(pid: int) -> int | None:
+    """None for a process that has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
 
 
 def plugins(rehearsal: Rehearsal, name: str = "") -> list[int]:
@@ -214,6 +229,5 @@ def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> N
     report = Report(stack=STACK)
     assert World.of(rehearsal, plan) == undisturbed
     assert set(rehearsal.up(plan, report)) == {"same"}
-    rehearsal.destroy(plan, report)
     assert report.failures == []
-    assert nothing_left(rehearsal, plan)
+    destroy(rehearsal, plan)

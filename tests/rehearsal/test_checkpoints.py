@@ -12,10 +12,10 @@ from tests.rehearsal.disturbances import (
     STACK,
     World,
     check_and_destroy,
+    destroy,
     enable,
     engines,
     kill,
-    nothing_left,
     runs,
     until,
 )
@@ -95,10 +95,7 @@ def test_the_engine_is_killed_whenever_a_resource_is_in_its_state(
         if len(missed) <= 1:
             break
         # It goes on while it is listened to: it was done before the last ones were heard.
-        report = Report(stack=STACK)
-        stack.destroy(plan, report)
-        assert report.failures == []
-        assert nothing_left(stack, plan)
+        destroy(stack, plan)
     assert len(missed) <= 1
     assert {type for type, _ in missed} <= {JOB}
     check_and_destroy(stack, plan, undisturbed)
