@@ -154,7 +154,9 @@ class SetUp:
             self._ended = True
             process = self._process
         if process is not None and process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
+            # It may end by itself before each of the two, and its group with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             # Whatever of its group takes no notice.

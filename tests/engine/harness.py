@@ -259,7 +259,9 @@ def until(condition: Callable[[], object], what: str, seconds: float = 30) -> No
 def children(pid: int) -> Iterator[int]:
     """The process's children."""
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        yield from map(int, task.read_text().split())
+        # A thread may have ended since.
+        with contextlib.suppress(OSError):
+            yield from map(int, task.read_text().split())
 
 
 def kill(pid: int) -> None:

@@ -202,11 +202,18 @@ def api_server(rehearsal: Rehearsal) -> list[int]:
 
 def kill(pids: list[int]) -> int:
     """Returns how many of them still ran, when all are gone."""
-    running = [pid for pid in pids if runs(pid)]
-    for pid in running:
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(map(runs, running)))
+    running = [pid for pid in pids if runs(pid) and _reached(pid)]
+    until(lambda: not any(map(runs, pids)))
     return len(running)
+
+
+def _reached(pid: int) -> bool:
+    """Whether the process was still there to be killed."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def runs(pid: int) -> bool:

@@ -212,6 +212,22 @@ def test_the_set_up_stops_with_the_tests(tmp_path: Path, monkeypatch: pytest.Mon
     assert not marker.exists()
 
 
+def test_the_set_up_may_end_while_it_is_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tests = module("run_tests", monkeypatch)
+    monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
+    monkeypatch.setattr(run_tests, "setup_command", lambda stage: PASS)
+
+    def runs_still(process: subprocess.Popen[bytes]) -> None:
+        """As `poll` says it of a process that ends right afterwards."""
+        process.wait()
+
+    monkeypatch.setattr(subprocess.Popen, "poll", runs_still)
+    setup = run_tests.SetUp([run_tests.Stage("only", (), {})])
+    setup.start()
+    assert setup.finish(run_tests.Stage("only", (), {})).passed
+    setup.end()
+
+
 @pytest.mark.parametrize("go", [True, False])
 def test_all_that_a_rehearsal_runs_is_built_for_its_tests(go: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that is not possible it is said, and the tests say what they lack; in CI that is a failure."""
