@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xmgen.engine import stalls
+from xmgen.engine import stalls, watches
 
 URN = "urn:pulumi:dev::experiments::kubernetes:batch/v1:Job::train"
 OTHER = "urn:pulumi:dev::experiments::kubernetes:batch/v1:Job::other"
@@ -59,3 +59,39 @@ def test_the_engine_is_left_to_itself(events: list[dict[str, Any]]) -> None:
     for event in events:
         watch.hear(event)
     assert not watch.hopeless()
+
+
+class Listening(watches.Watch):
+    """Notes how long the engine was silent, at every look."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None, every=0.001)
+        self.silences: list[float] = []
+        self.looked = threading.Semaphore(0)
+
+    def hopeless(self) -> bool:
+        self.silences.append(self.silent())
+        self.looked.release()
+        return False
+
+    def give_up(self) -> None: ...
+
+
+def test_silence_is_what_was_listened_to() -> None:
+    """However long the process itself may have stood still between two looks."""
+    with Listening() as watch:
+        for _ in range(5):
+            assert watch.looked.acquire(timeout=60)
+    assert watch.silences[:5] == [0.001, 0.002, 0.003, 0.004, 0.005]
+
+
+def test_an_event_ends_the_silence() -> None:
+    with Listening() as watch:
+        for _ in range(5):
+            assert watch.looked.acquire(timeout=60)
+        before = len(watch.silences)
+        watch.heard()
+        after = len(watch.silences)
+        while len(watch.silences) < after + 2:
+            assert watch.looked.acquire(timeout=60)
+    assert 0 in watch.silences[before:]

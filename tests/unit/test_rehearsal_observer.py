@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -60,3 +61,27 @@ def test_while_nobody_can_look_nothing_stands_still() -> None:
     cluster.looks(3)
     assert observer.still() == seen
     observer.stop()
+
+
+@pytest.mark.parametrize(
+    ("goes_every", "left"),
+    [
+        # Longer in all than the limit, but something goes all the time.
+        (9.0, 0),
+        (12.0, 5),
+    ],
+)
+def test_what_goes_bit_by_bit_is_waited_for(goes_every: float, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 0.0
+
+    def look(self: Observer) -> None:
+        nonlocal seconds
+        seconds += 1.0
+
+    def there() -> range:
+        return range(max(0, 5 - int(seconds // goes_every)))
+
+    monkeypatch.setattr(Observer, "look", look)
+    monkeypatch.setattr("xmgen.rehearsal.observer.time", SimpleNamespace(monotonic=lambda: seconds))
+    Observer(cast(Pools, None), cast(Director, None)).wait_for_none(there, 10.0)
+    assert (len(there()), seconds < 60) == (left, True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
@@ -19,7 +18,8 @@ class Watch(ABC):
     def __init__(self, interrupt: Callable[[], None], every: float) -> None:
         self._interrupt = interrupt
         self._every = every
-        self._heard = time.monotonic()
+        self._events = 0
+        self._quiet_looks = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -32,11 +32,13 @@ class Watch(ABC):
         """Remember why, before the engine is interrupted."""
 
     def silent(self) -> float:
-        """For how many seconds the engine has said nothing."""
-        return time.monotonic() - self._heard
+        """For how many seconds the engine has said nothing, as far as it was listened to: this process may have stood
+        still, and then has not read yet what the engine said.
+        """
+        return self._quiet_looks * self._every
 
     def heard(self) -> None:
-        self._heard = time.monotonic()
+        self._events += 1
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -49,7 +51,10 @@ class Watch(ABC):
         self._thread.join()
 
     def _watch(self) -> None:
+        events = self._events
         while not self._ended.wait(self._every):
+            events, before = self._events, events
+            self._quiet_looks = self._quiet_looks + 1 if events == before else 0
             if self.hopeless():
                 self.give_up()
                 self._interrupt()

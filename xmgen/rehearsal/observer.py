@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from xmgen.engine.pods import how_it_failed, refused
@@ -106,6 +106,16 @@ class Observer:
                 return False
             self.look()
         return True
+
+    def wait_for_none(self, left: Callable[[], Collection[object]], seconds: float) -> None:
+        """Until nothing is left, or none of it has gone for so many seconds: a slow machine may take its time."""
+        fewest = len(left())
+        deadline = time.monotonic() + seconds
+        while fewest and time.monotonic() <= deadline:
+            self.look()
+            if (now := len(left())) < fewest:
+                fewest = now
+                deadline = time.monotonic() + seconds
 
     def still(self) -> float:
         """For how many seconds nothing has changed, as far as it has looked: a machine may be slow, or its API server

@@ -51,11 +51,11 @@ from xmgen.urns import Urn
 CONTROL_PLANE = "control-plane"
 """The folder of the control plane in that of a rehearsal."""
 
-SETTLE_SECONDS = 120.0
-"""How long scheduling may take after `up` has returned."""
+SETTLE_SECONDS = 600.0
+"""A bound for pods that come and go for ever after `up` has returned; others have settled when they stand still."""
 
 FREE_SECONDS = 30.0
-"""How long nodes and pods may take to go after `destroy`."""
+"""For how long none of the nodes and pods may go after `destroy` until those that are there count as left."""
 
 Listener = Callable[[str, Progress, Change | None], None]
 """Told of the phase (`up`, `settle`, `second up`, `destroy`) and of what changes in it."""
@@ -261,7 +261,9 @@ class Rehearsal:
         """Only that."""
         self._operate("destroy", plan, report, listener, "destroy")
         namespaces = self.namespaces(plan)
-        self.observer.wait(lambda: all(pod.gone for pod in self.observer.pods(namespaces)), FREE_SECONDS)
+        self.observer.wait_for_none(
+            lambda: [pod for pod in self.observer.pods(namespaces) if not pod.gone], FREE_SECONDS
+        )
 
     def _destroying(self, owner: Plan, report: Report, listener: Listener) -> Callable[..., None]:
         """The end of a block: the owner of the cluster goes, unless the rehearsal was interrupted."""
@@ -357,7 +359,7 @@ class Rehearsal:
         def left() -> set[str]:
             return leftovers.objects(self.cluster.api()) - objects
 
-        self.observer.wait(lambda: not left(), FREE_SECONDS)
+        self.observer.wait_for_none(left, FREE_SECONDS)
         items = {id: item for id, item in leftovers.resources(self.cloud.store).items() if id not in resources}
         report.left = [*sorted(left()), *sorted(id for id in items if id not in retained)]
         report.kept = sorted(id for id in items if id in retained)
