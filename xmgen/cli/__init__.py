@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from xmgen import __version__
 from xmgen.cli import clusters, compiling, facts, running
 from xmgen.cli.program import Program
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="xmgen", message="%(prog)s %(version)s")
 def cli() -> None:
     """Compile machine-learning experiments into Pulumi programs, and run them."""
 
