@@ -332,6 +332,8 @@ def test_after_a_kill_the_next_up_needs_nobody(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     hold = user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    # What is reported as finished stands in the state.
+    read_finished(process, 2)
     until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
     status = json.loads(user.run("status", "rates", "--json"))
     assert (status["active"], status["units"][1]["status"]) == (True, "running")
@@ -363,6 +365,8 @@ def test_destroy_after_a_kill_leaves_nothing(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
+    # What is reported as finished stands in the state.
+    read_finished(process, 2)
     until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
     os.kill(user.lock()["pid"], signal.SIGKILL)
     process.communicate(timeout=60)

@@ -21,6 +21,7 @@ from docker.errors import ImageNotFound
 
 from tests.docker.images import BASE
 from tests.engine.harness import until
+from tests.rehearsal.processes import SECONDS
 from xmgen import init, project
 from xmgen.commands import target
 from xmgen.engine.events import Change, Message, Progress
@@ -155,7 +156,7 @@ def up(rehearsal: Rehearsal, plan: Plan) -> dict[str, Any]:
     report = Report(stack=plan.experiment.stack)
     rehearsal.up(plan, report)
     assert report.failures == []
-    rehearsal.observer.wait(lambda: bool(containers(rehearsal, plan)), 30)
+    assert rehearsal.observer.wait(lambda: bool(containers(rehearsal, plan)), SECONDS)
     (container,) = containers(rehearsal, plan)
     return container
 
