@@ -39,7 +39,8 @@ class Fault:
 
     status: is answered instead of acting, with the text if there is one. lost: it is acted, and the connection closed
             without an answer.
-    delay:  seconds before anything else. evicts: all jobs are forgotten before it is acted.
+    delay:  seconds before anything else, or `until` that is set. evicts: all jobs are forgotten before it is acted.
+    location: where an answer that is a redirect points to.
     """
 
     method: str
@@ -49,7 +50,9 @@ class Fault:
     lost: bool = False
     evicts: bool = False
     delay: float = 0.0
+    until: threading.Event | None = None
     retry_after: str = ""
+    location: str = ""
     times: int = 1
 
 
@@ -288,15 +291,31 @@ def _handler(service: JobService) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             service.enter()
             try:
-                self._answer()
+                fault, code, answer = self._act()
             finally:
+                # Before the answer: whoever has it may ask again.
                 service.leave()
+            if fault.lost:
+                self.close_connection = True
+                return
+            text = (fault.text or json.dumps(answer)).encode()
+            headers = {"Retry-After": fault.retry_after, "Location": fault.location}
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            for name, value in headers.items():
+                if value:
+                    self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
 
-        def _answer(self) -> None:
+        def _act(self) -> tuple[Fault, int, dict[str, Any]]:
             address = urlsplit(self.path)
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
             fault = service.fault(self.command, address.path) or Fault(method="", times=0)
             time.sleep(fault.delay)
+            if fault.until is not None:
+                fault.until.wait(60)
             if fault.evicts:
                 service.evict()
             try:
@@ -304,21 +323,9 @@ def _handler(service: JobService) -> type[BaseHTTPRequestHandler]:
                     raise Refusal(401, "UNAUTHENTICATED", "the token is wrong")
                 if fault.status:
                     raise Refusal(fault.status, "INJECTED", "as the test wants it")
-                code, answer = 200, service.answer(self.command, address.path, parse_qs(address.query), body)
+                return fault, 200, service.answer(self.command, address.path, parse_qs(address.query), body)
             except Refusal as error:
-                code = error.code
-                answer = {"error": {"code": error.code, "message": str(error), "status": error.status}}
-            if fault.lost:
-                self.close_connection = True
-                return
-            text = (fault.text or json.dumps(answer)).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            if fault.retry_after:
-                self.send_header("Retry-After", fault.retry_after)
-            self.end_headers()
-            self.wfile.write(text)
+                return fault, error.code, {"error": {"code": error.code, "message": str(error), "status": error.status}}
 
         def log_message(self, format: str, *args: object) -> None:
             """A test looks at `log`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -155,17 +156,30 @@ def test_an_answer_of_somebody_else_is_no_defect(service: JobService, status: in
     assert service.bodies == []
 
 
+def test_a_redirect_is_not_followed(service: JobService):
+    """The token would go with it."""
+    with JobService() as other:
+        service.faults.append(Fault(method="GET", status=307, location=other.address, times=99))
+        with pytest.raises(OperationError, match="Vertex AI answers 307: as the test wants it"):
+            run(lambda resource: resource.create(REQUEST, inputs()), service)
+        assert other.peak == 0
+
+
 async def interrupted(resource: CustomJobResource, service: JobService, *requests: Request) -> list[Any]:
-    """What creates end with that are cancelled when the first submission has been sent."""
+    """What creates end with that are cancelled when the first submission has been sent, and before it is answered."""
+    (submission,) = service.faults
+    assert submission.until is not None
     tasks = [asyncio.ensure_future(resource.create(request, inputs())) for request in requests]
-    await asyncio.to_thread(until, lambda: service.faults[0].times == 0, "it is being submitted")
+    await asyncio.to_thread(until, lambda: submission.times == 0, "it is being submitted")
     for task in tasks:
         task.cancel()
+    await asyncio.gather(*tasks[1:], return_exceptions=True)
+    submission.until.set()
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_ctrl_c_sends_nothing_that_was_not_sent_yet(service: JobService):
-    service.faults.append(Fault(method="POST", delay=0.5))
+    service.faults.append(Fault(method="POST", until=threading.Event()))
     settings = Settings(vertex_endpoint=service.address, access_token=TOKEN, vertex_concurrency=1)
     others = (replace(REQUEST, urn=Urn(f"{URN.text}-{number}")) for number in range(3))
 
@@ -178,7 +192,7 @@ def test_ctrl_c_sends_nothing_that_was_not_sent_yet(service: JobService):
 
 
 def test_ctrl_c_and_a_lost_answer_leave_a_job_that_is_found_again(service: JobService):
-    service.faults.append(Fault(method="POST", delay=0.3, lost=True))
+    service.faults.append(Fault(method="POST", until=threading.Event(), lost=True))
     [ended] = run(lambda resource: interrupted(resource, service, REQUEST), service)
     assert isinstance(ended, asyncio.CancelledError)
     state = run(lambda resource: resource.create(REQUEST, inputs()), service)
