@@ -116,8 +116,9 @@ def test_a_process_left_in_the_background_ends_with_its_trial(project: Project):
     until(lambda: not project.processes(), "nothing keeps running")
 
 
-def test_processes_that_become_others_all_the_time_are_found(tmp_path: Path):
+def test_processes_that_become_others_all_the_time_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """For a moment of `exec` a process has no environment, and so no mark."""
+    monkeypatch.setattr(watchdog, "KILL_SECONDS", 60.0)
     script = tmp_path / "script"
     script.write_text('exec sh "$0"\n')
     job = f"{tmp_path}/0/"
@@ -125,7 +126,8 @@ def test_processes_that_become_others_all_the_time_are_found(tmp_path: Path):
     processes = [subprocess.Popen(["sh", script], env=environment, start_new_session=True) for _ in range(40)]
     try:
         watchdog.kill_job(job)
-        ended = [process.poll() for process in processes]
+        # What is killed takes a moment to end; what was not found goes on.
+        ended = [process.wait(timeout=60) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -203,8 +205,10 @@ def test_a_watchdog_that_is_killed_stops_its_trial_and_is_replaced(project: Proj
     process = project.start_up()
     until(lambda: project.marks() == ["begun"], "a trial runs")
     (watchdog,) = project.running("watchdog.py")
+    (trial,) = children(watchdog)
 
     kill(watchdog)
+    until(lambda: trial not in project.running(""), "the trial dies with it")
     let_go(project)
     output, _ = process.communicate(timeout=60)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests import builders
@@ -10,6 +12,8 @@ from xmgen import planner
 from xmgen.commands import status
 from xmgen.engine.trials import Status, Trial
 from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.provider.journal import Entry, RunFolder, State
 
 HERE = planner.plan(builders.experiment(builders.job("--lr=1"), builders.job("--lr=2"), builders.job("--lr=3")))
 GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
@@ -28,3 +32,29 @@ GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
 def test_trials_are_unfinished_when_it_takes_another_up(plan: Plan, statuses: list[Status], count: int) -> None:
     units = [Trial(name=unit.name, arguments={}, status=of) for unit, of in zip(plan.units, statuses, strict=True)]
     assert status.unfinished(plan, units) == count
+
+
+@pytest.mark.parametrize(
+    ("attempt", "active", "known", "told"),
+    [
+        ("running", True, "waiting", "running"),
+        # Nobody can tell: the lock of another backend is not seen.
+        ("running", None, "waiting", "running"),
+        ("running", False, "waiting", "stopped"),
+        ("stopped", True, "waiting", "stopped"),
+        ("stopped", None, "waiting", "stopped"),
+        # What the state says is of an attempt before it.
+        ("stopped", False, "finished", "stopped"),
+        ("succeeded", True, "waiting", "finished"),
+        ("failed", True, "waiting", "failed"),
+    ],
+)
+def test_the_journal_knows_of_an_attempt_before_the_state_does(
+    tmp_path: Path, attempt: State, active: bool | None, known: Status, told: Status
+) -> None:
+    folder = RunFolder(tmp_path, "dev", "one")
+    entry = Entry(attempt="x", fingerprint="f", state=attempt, started_at="", runner="process", jobs=("a",), outputs={})
+    folder.begin(entry)
+    unit = Trial(name="one", arguments={"lr": "1"}, status=known)
+    found = status._with_journal(Project(root=tmp_path), "dev", unit, active=active)
+    assert (found.name, found.arguments, found.status) == ("one", {"lr": "1"}, told)

@@ -68,7 +68,7 @@ def _files(project: Project, plan: Plan, units: Sequence[str]) -> list[tuple[str
 
 def _ended(project: Project, stack: str, units: Sequence[str]) -> bool:
     entries = [RunFolder(project.root, stack, name).entry() for name in units]
-    return all(entry is not None and entry.state != "running" for entry in entries)
+    return all(entry is not None and entry.state in ("succeeded", "failed") for entry in entries)
 
 
 class _Tail:

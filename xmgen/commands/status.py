@@ -71,10 +71,11 @@ def _with_journal(project: Project, stack: str, unit: Trial, *, active: bool | N
     entry = RunFolder(project.root, stack, unit.name).entry()
     if entry is None:
         return unit
-    if entry.state == "running":
+    if entry.state in ("running", "stopped"):
         # A journal cannot tell that its attempt was killed; that nobody works on the stack can. What the state says
         # is of an earlier attempt.
-        return Trial(name=unit.name, arguments=unit.arguments, status="stopped" if active is False else "running")
+        stopped = entry.state == "stopped" or active is False
+        return Trial(name=unit.name, arguments=unit.arguments, status="stopped" if stopped else "running")
     if unit.status == "waiting" and entry.outputs is not None:
         known = trials.ended(unit.name, unit.arguments, entry.outputs)
         return replace(known, status="finished" if entry.state == "succeeded" else "failed")

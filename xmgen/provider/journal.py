@@ -16,16 +16,19 @@ from xmgen.project import Project
 from xmgen.provider.unit import Unit
 from xmgen.provider.wire import Properties
 
+State = Literal["running", "stopped", "succeeded", "failed"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One attempt. fingerprint: of what was run. jobs: those that the unit waits for.
+    state: of one whose provider was killed `running` is left; `stopped` is one that was cancelled.
     inputs: for `pulumi import`; None when they hold secrets. outputs: set by the end.
     """
 
     attempt: str
     fingerprint: str
-    state: Literal["running", "succeeded", "failed"]
+    state: State
     started_at: str
     runner: str
     jobs: tuple[str, ...]
@@ -119,16 +122,12 @@ class RunFolder:
         finally:
             os.close(folder)
 
-    def forget(self) -> None:
-        """Removes the journal: the next run starts from nothing."""
-        shutil.rmtree(self._attempt, ignore_errors=True)
-
     def remove(self, *, keep_outputs: bool) -> None:
         """Removes journal and logs, and the outputs unless they are to be kept. Raises OSError when that fails."""
         if self.path.is_symlink():
             self.path.unlink()
             return
-        self.forget()
+        shutil.rmtree(self._attempt, ignore_errors=True)
         self._remove_logs()
         (self.path / ".lock").unlink(missing_ok=True)
         if not keep_outputs:

@@ -138,7 +138,9 @@ class Runs:
         try:
             outcome = await attempt.run([lock, *slots.locks])
         except asyncio.CancelledError:
-            folder.forget()
+            # A job may have removed its folder; then nothing says that it ran.
+            with contextlib.suppress(OSError):
+                folder.write(replace(entry, state="stopped"))
             raise
         return await self._finish(attempt, entry, outcome, time.monotonic() - started)
 
