@@ -15,12 +15,18 @@ from typing import TypeVar
 import docker
 import pytest
 from docker.errors import DockerException
+from hypothesis import HealthCheck, settings
 
 from xmgen.errors import OperationError
 from xmgen.rehearsal.cluster import PROGRAMS
 from xmgen.rehearsal.controlplane import Binaries, find_programs
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# On a busy machine an example that takes its time is no failure. In CI the profile that it begins with is Hypothesis'
+# own for that, with the same examples every time.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # What the helpers of tests assert is to be shown as what tests assert is: pytest sees to it for test modules alone.
 pytest.register_assert_rewrite(*sorted(f"tests.{each.stem}" for each in (ROOT / "tests").iterdir()))

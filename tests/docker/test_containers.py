@@ -177,7 +177,7 @@ SERVER = (
 def test_jobs_of_a_group_find_each_other_by_host_name_and_by_job_name(
     project: Project, image: Image, daemon: DockerClient
 ):
-    ask = "until exec 3<>/dev/tcp/{host}/80; do sleep 0.1; done; cat <&3"
+    ask = "until exec 3<>/dev/tcp/{host}/80; do sleep 0.1; done 2> /dev/null; cat <&3"
     script = f"bash -c '{ask.format(host='123_1_db')}'; bash -c '{ask.format(host='db')}'; hostname"
     image.declare(
         image.unit(
@@ -193,7 +193,7 @@ def test_jobs_of_a_group_find_each_other_by_host_name_and_by_job_name(
 
     assert outcome.ok, outcome.output
     log = (project.run_folder("group") / "client.log").read_text()
-    assert log.splitlines()[-3:] == ["hello", "hello", "123_1_client"]
+    assert log.splitlines() == ["hello", "hello", "123_1_client"]
     assert project.state()["group"]["outputs"]["exitCodes"] == {"client": 0}
     assert nothing_left(daemon)
 

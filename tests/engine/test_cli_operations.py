@@ -131,12 +131,14 @@ class User:
         return found
 
 
-def read_finished(process: subprocess.Popen[str], count: int) -> None:
-    """Reads what `up` prints until it has reported so many finished trials."""
+def read_until(process: subprocess.Popen[str], **counts: int) -> None:
+    """Reads what `up` prints until so many lines have begun with each of these words."""
     assert process.stdout is not None
     for line in process.stdout:
-        count -= line.startswith("finished ")
-        if not count:
+        word = line.partition(" ")[0]
+        if word in counts:
+            counts[word] -= 1
+        if max(counts.values()) <= 0:
             return
     pytest.fail("it ended before")
 
@@ -286,7 +288,7 @@ def test_ctrl_c_stops_the_trials_and_the_next_up_goes_on(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     hold = user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
-    read_finished(process, 2)
+    read_until(process, finished=2)
     until(lambda: len(user.marks()) == 3, "all trials have begun")
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
@@ -308,7 +310,7 @@ def test_when_nobody_reads_any_more_it_ends_in_order(user: User) -> None:
     user.run("compile", "rates/experiment.yaml")
     hold, last = user.hold(2), user.hold(3)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
-    read_finished(process, 1)
+    read_until(process, running=3, finished=1)
     until(lambda: len(user.marks()) == 3, "all trials have begun")
     assert process.stdout is not None
     process.stdout.close()
@@ -337,7 +339,7 @@ def test_after_a_kill_the_next_up_needs_nobody(user: User) -> None:
     hold = user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
     # What is reported as finished stands in the state.
-    read_finished(process, 2)
+    read_until(process, finished=2)
     until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
     status = json.loads(user.run("status", "rates", "--json"))
     assert (status["active"], status["units"][1]["status"]) == (True, "running")
@@ -370,7 +372,7 @@ def test_destroy_after_a_kill_leaves_nothing(user: User) -> None:
     user.hold(2)
     process = user.start("up", "rates", "--runner", "process", "--set", "xmgen:cpus=3")
     # What is reported as finished stands in the state.
-    read_finished(process, 2)
+    read_until(process, finished=2)
     until(lambda: len(user.marks()) == 3 and len(user.trials()) == 1, "only the held trial is left")
     os.kill(user.lock()["pid"], signal.SIGKILL)
     process.communicate(timeout=60)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.builders import experiment, job, python_container
+from tests.engine.harness import until
 from tests.kubernetes.dry_run import DryRun, compiled
 from tests.on_gke import kubernetes
 from xmgen.project import controllers
@@ -16,12 +19,15 @@ STACK = "rights"
 
 
 @pytest.fixture(scope="module")
-def stack(dry_run: DryRun) -> None:
+def stack(dry_run: DryRun, control_plane: ControlPlane) -> None:
     """The objects of a stack with a controller; its Jobs and pods are not kept."""
     controller = python_container(path=f"{controllers(STACK)}/search")
     assert (
         dry_run.refusals(compiled(experiment(job(executor=kubernetes()), executables=(controller,), stack=STACK))) == []
     )
+    # The API server hears of the rights that it was given a moment later.
+    for namespace in (STACK, "default"):
+        until(partial(allowed, control_plane, "controllers", XMANAGER[-1], namespace), "the rights are there")
 
 
 def allowed(control_plane: ControlPlane, account: str, action: str, namespace: str) -> bool:

@@ -202,7 +202,9 @@ def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
     def at(point: Point, operation: str, urn: str) -> None:
         if point != "done" or operation != ("create", "read", "")[len(killed)] or Urn(urn).type != NETWORK:
             return
-        killed.append(kill(engines(stack, "up" if operation == "create" else "refresh")))
+        # Noted at once: the next `up` may begin as soon as the engine is dead.
+        killed.append(0)
+        killed[-1] = kill(engines(stack, "up" if operation == "create" else "refresh"))
 
     stack.cloud.at = at
     for _ in range(2):

@@ -73,7 +73,7 @@ def test_a_sweep_that_fills_its_pool(full: Rehearsal, scratch: Project) -> None:
         counts = full.up(plan, Report(stack="sweep"))
         assert counts.get("replace", 0) == (2 if before else 0)
         assert full.observer.wait(lambda: running(full, plan) == set(wanted(plan)), SECONDS)  # noqa: B023
-        assert there(full, plan) == set(wanted(plan))
+        assert full.observer.wait(lambda: there(full, plan) == set(wanted(plan)), SECONDS)  # noqa: B023
         assert before is None or names(plan) == names(before)
         before = plan
     xmgen(full, "destroy", "sweep", "--yes")
@@ -101,7 +101,7 @@ def test_jobs_that_are_waited_for(full: Rehearsal, scratch: Project) -> None:
     assert names(third) == names(second)
     xmgen(full, "up", "chain", "--yes")
     assert full.observer.wait(lambda: running(full, third) == {wanted(third)[1]}, SECONDS)
-    assert there(full, third) == set(wanted(third))
+    assert full.observer.wait(lambda: there(full, third) == set(wanted(third)), SECONDS)
 
     # The one that holds the machine is another trial, which is deleted last.
     fourth = compiled(scratch, "chain", ["--n=7", "--n=1"], "python:3.12", chain)
@@ -109,7 +109,7 @@ def test_jobs_that_are_waited_for(full: Rehearsal, scratch: Project) -> None:
     full.director.tell([Rule(outcome="hang", unit=names(fourth)[1])])
     xmgen(full, "up", "chain", "--yes")
     assert full.observer.wait(lambda: running(full, fourth) == {wanted(fourth)[1]}, SECONDS)
-    assert there(full, fourth) == set(wanted(fourth))
+    assert full.observer.wait(lambda: there(full, fourth) == set(wanted(fourth)), SECONDS)
     assert {name: unit["status"] for name, unit in status(full, "chain").items()} == dict(
         zip(names(fourth), ("finished", "running"), strict=True)
     )

@@ -111,7 +111,9 @@ def test_the_image_has_a_config_of_its_own_and_services(tmp_path: Path) -> None:
 
 def test_a_service_that_fails_ends_the_job(tmp_path: Path) -> None:
     file = tmp_path / "caliban_launcher.py"
-    file.write_text(LAUNCHER.read_text(encoding="utf-8").replace("SECONDS_TO_START = 5", "SECONDS_TO_START = 1"))
+    # However long it takes to end here.
+    source = LAUNCHER.read_text(encoding="utf-8")
+    file.write_text(source.replace("time.sleep(SECONDS_TO_START)", "process.wait(60)"))
     (tmp_path / "caliban_launcher_cfg.json").write_text(
         json.dumps({"services": [["python", "-c", "raise SystemExit(4)"]]})
     )

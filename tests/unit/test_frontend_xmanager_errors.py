@@ -362,7 +362,7 @@ def test_a_wait_that_nothing_can_end(
 
 
 def test_a_slow_script_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stall, "INTERVAL", 0.01)
+    monkeypatch.setattr(stall, "INTERVAL", 0.05)
     script = tmp_path / "launcher.py"
     script.write_text(
         HEAD
@@ -371,16 +371,16 @@ def test_a_slow_script_may_take_its_time(tmp_path: Path, monkeypatch: pytest.Mon
             import asyncio, subprocess, threading, time
             with xm_local.create_experiment('x') as experiment:
                 async def generator(work_unit):
-                    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.2)
-                    await asyncio.sleep(0.2)
-                    await (await asyncio.create_subprocess_exec('sleep', '0.2')).wait()
+                    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.5)
+                    await asyncio.sleep(0.5)
+                    await (await asyncio.create_subprocess_exec('sleep', '0.5')).wait()
                     [image] = experiment.package([xm.container(xm_local.Local.Spec(), 'busybox')])
                     work_unit.add(xm.Job(image, xm_local.Local()))
                 experiment.add(generator)
-                thread = threading.Thread(target=time.sleep, args=(0.2,))
+                thread = threading.Thread(target=time.sleep, args=(0.5,))
                 thread.start()
                 thread.join()
-                subprocess.run(['sleep', '0.2'])
+                subprocess.run(['sleep', '0.5'])
             """
         ),
         encoding="utf-8",

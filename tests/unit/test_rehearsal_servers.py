@@ -35,7 +35,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs; one that nobody has collected yet does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -139,7 +139,10 @@ def test_a_server_ends_with_its_keeper(tmp_path: Path, lock: FolderLock) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes of others can be seen on Linux only")
 @pytest.mark.parametrize("command", [pytest.param(ENDLESS, id="obedient"), pytest.param(DEAF, id="deaf to SIGTERM")])
-def test_what_has_a_variable_is_swept_away(command: list[str], tmp_path: Path, lock: FolderLock) -> None:
+def test_what_has_a_variable_is_swept_away(
+    command: list[str], tmp_path: Path, lock: FolderLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "GRACE_SECONDS", 60.0)
     mine = subprocess.Popen(command, env={**os.environ, "DEMO": str(tmp_path)}, stdout=subprocess.DEVNULL)
     other = subprocess.Popen(command, env={**os.environ, "DEMO": f"{tmp_path}-2"}, stdout=subprocess.DEVNULL)
     sweeping = [sys.executable, "-I", "-S", sweeper.__file__, f"DEMO={tmp_path}"]

@@ -110,7 +110,8 @@ def _listens(port: int) -> bool:
 def _wait(pids: list[int], seconds: float) -> list[int]:
     """Those that still run after so many seconds."""
     deadline = time.monotonic() + seconds
-    while pids and time.monotonic() < deadline:
-        pids = [pid for pid in pids if runs(pid)]
+    while left := [pid for pid in pids if runs(pid)]:
+        if time.monotonic() >= deadline:
+            break
         time.sleep(0.05)
-    return pids
+    return left

@@ -55,7 +55,10 @@ class Dials:
         """Replace all dials."""
         with self._lock:
             self._acted.clear()
-            self._file.write_text(json.dumps(dials), encoding="utf-8")
+            # Whole at any time: requests read it without the lock.
+            new = self._file.with_suffix(".new")
+            new.write_text(json.dumps(dials), encoding="utf-8")
+            new.replace(self._file)
 
     def apply(self, operation: str, type: str, urn: str) -> Course:
         """Raises Refusal, or LostResponse when the request does not arrive."""
