@@ -31,7 +31,7 @@ NAMESPACE = "kubernetes:core/v1:Namespace"
 SECONDS = 60.0
 """How long anything may take that has no reason to take long."""
 
-PASSING = ("pods ", "nodes ")
+PASSING = ("pods ", "nodes ", f"configmaps {STACK}/kube-root-ca.crt", f"serviceaccounts {STACK}/default")
 """What controllers make, and take away again, in their own time."""
 
 

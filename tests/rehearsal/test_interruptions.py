@@ -210,6 +210,7 @@ def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
     for _ in range(2):
         with pytest.raises(OperationError):
             stack.up(plan, Report(stack=STACK))
+    until(lambda: 0 not in killed)
     assert killed == [1, 1]
     up_until_done(stack, plan, 1)
     assert World.of(stack, plan) == undisturbed

@@ -91,12 +91,14 @@ def _follow(wanted: _Wanted, window: Window) -> None:
             known.append(_TOO_MANY)
         _note([problem for problem in known if problem not in noted])
         noted |= set(known)
-        for log, what in followed.come(0 if over and followed.done else POLL_SECONDS):
+        # What is done has put all its lines by now.
+        last = over and followed.done
+        for log, what in followed.come(0 if last else POLL_SECONDS):
             if isinstance(what, Problem):
                 _note([what])
             else:
                 _print(log, what, headed=len(titles) > 1)
-        if over and followed.done:
+        if last:
             break
     _note([each.failed for each in found if each.failed is not None])
 
