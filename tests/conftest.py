@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,10 @@ from xmgen.rehearsal.cluster import PROGRAMS
 from xmgen.rehearsal.controlplane import Binaries, find_programs
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# What is started in the background of a shell ignores Ctrl-C, and so does all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # On a busy machine an example that takes its time is no failure. In CI the profile that it begins with is Hypothesis'
 # own for that, with the same examples every time.
