@@ -71,8 +71,8 @@ def test_changed_code_changes_the_image_and_its_jobs() -> None:
     train, evaluate = planner.plan(new).units
     assert changes(old, new) == [
         ResourceChange("changed", IMAGE, "trainer", ("tag", "digest")),
-        ResourceChange("changed", JOB, train.name, ("image",)),
-        ResourceChange("changed", JOB, evaluate.name, ("image", "after")),
+        ResourceChange("replaced", JOB, train.name, ("image",)),
+        ResourceChange("replaced", JOB, evaluate.name, ("image", "after")),
     ]
 
 
@@ -88,7 +88,7 @@ def test_a_trial_more_widens_its_pool() -> None:
 def test_a_jobs_own_name_which_is_all_over_a_slice_is_no_change() -> None:
     old, new = (experiment(job(executor=kubernetes(SLICE)), executables=(each,)) for each in (TRAINER, CHANGED))
     assert changes(old, new)[1:] == [
-        ResourceChange("changed", JOB, planner.plan(new).units[0].name, ("image",)),
+        ResourceChange("replaced", JOB, planner.plan(new).units[0].name, ("image",)),
     ]
 
 
@@ -97,9 +97,9 @@ def test_a_pool_is_compared_as_the_program_has_it() -> None:
     both, alone = experiment(one, other), experiment(one)
     [kept] = planner.plan(alone).cluster.pools  # type: ignore[union-attr]
     assert changes(both, alone)[:2] == [
-        ResourceChange("changed", CLUSTER, "sweep", ("location",)),
+        ResourceChange("replaced", CLUSTER, "sweep", ("location",)),
         # On a cluster of one zone it does not say its own.
-        ResourceChange("changed", NODE_POOL, kept.name, ("zones",)),
+        ResourceChange("replaced", NODE_POOL, kept.name, ("zones", "cluster")),
     ]
 
 
@@ -116,17 +116,17 @@ def test_a_service_is_compared_by_its_program() -> None:
         for executables in ((TRAINER, server), (TRAINER, replace(server, digest="sha256:new")), (CHANGED, server))
     )
     worker, service = (f"{planner.plan(old).units[0].name}-{name}" for name in ("worker", "ps"))
-    assert changes(old, new)[1:] == [ResourceChange("changed", JOB, service, ("image",))]
+    assert changes(old, new)[1:] == [ResourceChange("replaced", JOB, service, ("image",))]
     assert changes(old, other)[1:] == [
-        ResourceChange("changed", JOB, worker, ("image",)),
-        ResourceChange("changed", JOB, service, ("waiter",)),
+        ResourceChange("replaced", JOB, worker, ("image",)),
+        ResourceChange("replaced", JOB, service, ("waiter",)),
     ]
 
 
 def test_markdown_counts_jobs_and_names_the_rest() -> None:
     change = compare("sweep", planner.plan(sweep("1")), planner.plan(sweep("1", digest="sha256:new")))
     text = report.markdown([change])
-    assert "- `kubernetes:batch/v1:Job`: 2 changed" in text
+    assert "- `kubernetes:batch/v1:Job`: 2 replaced" in text
     assert "- `docker-build:index:Image` `trainer`: changed (`tag`, `digest`)" in text
 
 

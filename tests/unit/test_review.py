@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests import on_gke
 from tests.builders import experiment, job, python_container
 from xmgen import lock, planner, sources
 from xmgen.cli import cli
@@ -173,7 +174,7 @@ def test_a_units_name_before_and_its_resources() -> None:
         unchanged=0,
         resources=(
             ResourceChange("changed", "xmgen:local:Executable", "trainer", ("digest",)),
-            ResourceChange("changed", "xmgen:local:Run", kept, ("jobs",)),
+            ResourceChange("replaced", "xmgen:local:Run", kept, ("jobs",)),
             ResourceChange("removed", "xmgen:local:Run", gone),
         ),
     )
@@ -352,6 +353,25 @@ def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> N
     # With the lock file it was compiled.
     repository.commit(lock.dumps(sweep("lr=1", "lr=2")), "recompiled")
     assert "lock file" not in markdown_of("--base", "compiled")
+
+
+def test_a_location_that_the_lock_file_leaves_to_the_settings_is_read_there(repository: Repository) -> None:
+    settings = repository.root / "stacks" / "Pulumi.sweep.yaml"
+
+    def set_location(zone: str) -> None:
+        settings.write_text(f"config:\n  gcp:project: acme\n  experiments:location: {zone}\n")
+
+    set_location("europe-west4-a")
+    repository.commit(lock.dumps(on_gke.experiment()), "up")
+    assert review("--base", "up") == {"change": "unchanged", "units": [], "problem": ""}
+    set_location("europe-west4-b")
+    moved = {"change": "changed", "units": ["run again"], "problem": ""}
+    assert review("--base", "up") == moved
+    repository.git("commit", "--quiet", "--all", "--message", "moved")
+    repository.git("tag", "moved")
+    assert review("--base", "up", "--head", "moved") == moved
+    settings.write_bytes(b"\xff")
+    assert review("--base", "up") == {"change": "unchanged", "units": [], "problem": ""}
 
 
 def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Repository) -> None:

@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from dataclasses import dataclass
+from errno import ENOENT
+from os import strerror
 
 from xmgen import lock, planner
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Experiment
 from xmgen.plan import Plan
 from xmgen.project import LOCK_FILE, STACKS, Project
+from xmgen.review.settings import Read
 
 Plans = dict[str, Plan | XmgenError]
 """By stack; the error of one whose lock file this xmgen cannot read or plan."""
 
 
-def of_commit(project: Project, ref: str) -> Plans:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is compared. read: the text of its files."""
+
+    plans: Plans
+    read: Read
+
+
+def of_commit(project: Project, ref: str) -> Side:
     """Raises InputError when there is no such commit, or the project is not in a Git repository."""
     commit = _commit(project, ref)
     paths = (_git(project, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{STACKS}/") or "").split("\0")
     found = [path.split("/") for path in paths]
     stacks = [parts[1] for parts in found if len(parts) == 3 and parts[2] == LOCK_FILE]
-    return {stack: _plan(lambda name: _lock_text(project, commit, name), stack, f"{ref}, ") for stack in stacks}
+
+    def read(path: str) -> str:
+        return _git(project, "show", f"{commit}:./{path}") or ""
+
+    return Side({stack: _plan(read, stack, f"{ref}, ") for stack in stacks}, read)
 
 
-def of_working_tree(project: Project) -> Plans:
-    return {
-        stack: _plan(lambda name: project.lock(name).read_text(encoding="utf-8"), stack, "")
-        for stack in project.stacks()
-    }
+def of_working_tree(project: Project) -> Side:
+    def read(path: str) -> str:
+        file = project.root / path
+        if not file.is_file():
+            # Nor a device, which may never end.
+            raise FileNotFoundError(ENOENT, strerror(ENOENT), str(file))
+        return file.read_text(encoding="utf-8")
+
+    return Side({stack: _plan(read, stack, "") for stack in project.stacks()}, read)
 
 
 def changed_paths(project: Project, base: str, head: str | None) -> frozenset[str]:
@@ -53,15 +72,15 @@ def is_not_compiled(project: Project, experiment: Experiment) -> bool:
     return experiment.source in changed and lock_file not in changed
 
 
-def _plan(text: Callable[[str], str], stack: str, side: str) -> Plan | XmgenError:
-    """text: of the lock file of a stack, whose cluster others may share."""
+def _plan(read: Read, stack: str, side: str) -> Plan | XmgenError:
     where = f"{side}stack {stack}"
 
-    def read(name: str) -> Experiment:
-        return lock.loads(text(name), f"{side}stack {name}", name)
+    def experiment(name: str) -> Experiment:
+        """Of any stack, whose cluster others may share."""
+        return lock.loads(read(f"{STACKS}/{name}/{LOCK_FILE}"), f"{side}stack {name}", name)
 
     try:
-        return planner.plan(read(stack), read)
+        return planner.plan(experiment(stack), experiment)
     except XmgenError as error:
         return error
     except (OSError, UnicodeDecodeError) as error:
@@ -78,10 +97,6 @@ def _commit(project: Project, ref: str) -> str:
     if _git(project, "rev-list", "--max-count=1", "--all") == "":
         raise InputError(Problem("nothing is committed yet", where=where, hint="commit what is to be compared with"))
     raise InputError(Problem(f"Git knows no commit {ref!r} here", where=where, hint="`git fetch` may bring it"))
-
-
-def _lock_text(project: Project, commit: str, stack: str) -> str:
-    return _git(project, "show", f"{commit}:./{STACKS}/{stack}/{LOCK_FILE}") or ""
 
 
 def _git(project: Project, *arguments: str) -> str | None:

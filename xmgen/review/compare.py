@@ -9,9 +9,9 @@ from typing import Literal
 
 from xmgen import arguments, resource_types
 from xmgen.experiment import WorkUnit
-from xmgen.plan import Plan
-from xmgen.review import executors
-from xmgen.review.resources import Declared, resources
+from xmgen.plan import Manifest, Plan
+from xmgen.review import executors, moves
+from xmgen.review.resources import Declared, inputs_of_unit, resources
 from xmgen.review.stale import Stale
 
 
@@ -24,9 +24,12 @@ class Reason:
     executable:  its definition, such as the base image.
     executor:    where and with what requirements the job `name` runs; `old` and `new` say what differs.
     predecessor: the unit `name`, for which it waits, runs again or is another one.
+    cluster:     all jobs of the stack move from the cluster `old` to `new`.
+    region:      the same on Vertex AI.
+    manifest:    `name` in what is declared in the cloud differs, for none of the other reasons.
     """
 
-    kind: Literal["argument", "code", "executable", "executor", "predecessor"]
+    kind: Literal["argument", "code", "executable", "executor", "predecessor", "cluster", "region", "manifest"]
     name: str
     old: str | None = None
     new: str | None = None
@@ -47,9 +50,11 @@ class UnitChange:
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """properties: the inputs that differ; empty unless changed."""
+    """change: `replaced` where Pulumi certainly deletes it and creates another; `changed` may be that, too.
+    properties: the inputs that differ; empty of what is added or removed.
+    """
 
-    change: Literal["added", "removed", "changed"]
+    change: Literal["added", "removed", "changed", "replaced"]
     type: str
     name: str
     properties: tuple[str, ...] = ()
@@ -74,6 +79,16 @@ class StackChange:
 CODE = frozenset({"digest", "exclude", "ignore", "requirements", "elsewhere"})
 """What of an executable follows from the files in its folder; the rest is its definition."""
 
+_MOVES: Mapping[str, Mapping[str, str]] = {
+    "cluster": {
+        resource_types.CLUSTER: "location",
+        resource_types.NODE_POOL: "cluster",
+        **dict.fromkeys((resource_types.JOB, *resource_types.OBJECTS.values()), "provider"),
+    },
+    "region": {resource_types.CUSTOM_JOB: "region"},
+}
+"""By kind of reason: the types of resources that cannot move, and the input that says that they would have to."""
+
 Shape = tuple[str, str, tuple[str, ...]]
 """Role, label and names of the jobs: units of different shape are never the same trial."""
 
@@ -82,6 +97,7 @@ Shape = tuple[str, str, tuple[str, ...]]
 class _Unit:
     """A unit with what a comparison needs of it.
 
+    manifests: what is declared of it in the cloud, where any difference replaces it.
     varying: the arguments that vary in the experiment. point: names of those that vary among units of its shape.
     """
 
@@ -92,14 +108,16 @@ class _Unit:
     depends_on: tuple[str, ...]
     shape: Shape
     point: frozenset[str]
+    manifests: tuple[Manifest, ...]
 
 
 def compare(stack: str, old: Plan | None, new: Plan | None) -> StackChange:
     """old, new: None where the stack does not exist. What is compared is what would happen to a stack that is `up`."""
     before, after = _units(old), _units(new)
-    units = _unit_changes(before, after, _changed_executables(old, new))
+    moved = _moved(old, new)
+    units = _unit_changes(before, after, _changed_executables(old, new), moved)
     touched = sum(change.change != "removed" for change in units)
-    changed = _resource_changes(old, new, units)
+    changed = _resource_changes(old, new, units, moved)
     return StackChange(
         stack=stack,
         change="added" if old is None else "removed" if new is None else "changed" if units or changed else "unchanged",
@@ -130,9 +148,21 @@ def _units(plan: Plan | None) -> dict[str, _Unit]:
             depends_on=planned.depends_on,
             shape=shape,
             point=points[shape],
+            manifests=() if planned.executor == "local" else planned.manifests,
         )
         for planned, unit, values, shape in zip(plan.units, units, named, shapes, strict=True)
     }
+
+
+def _moved(old: Plan | None, new: Plan | None) -> Reason | None:
+    """Why all units run again whatever else changed, if they do."""
+    if old is None or new is None:
+        return None
+    if clusters := moves.clusters(old.cluster, new.cluster):
+        return Reason("cluster", "cluster", *clusters)
+    if regions := moves.regions(old.vertex, new.vertex):
+        return Reason("region", "region", *regions)
+    return None
 
 
 def _changed_executables(old: Plan | None, new: Plan | None) -> dict[str, Reason]:
@@ -150,7 +180,7 @@ def _changed_executables(old: Plan | None, new: Plan | None) -> dict[str, Reason
 
 
 def _unit_changes(
-    before: Mapping[str, _Unit], after: Mapping[str, _Unit], executables: Mapping[str, Reason]
+    before: Mapping[str, _Unit], after: Mapping[str, _Unit], executables: Mapping[str, Reason], moved: Reason | None
 ) -> list[UnitChange]:
     gone = [unit for name, unit in before.items() if name not in after]
     come = [unit for name, unit in after.items() if name not in before]
@@ -166,6 +196,7 @@ def _unit_changes(
             again.add(unit.name)
             continue
         reasons = _reasons(old, unit, executables, again)
+        reasons += [moved] if moved else [] if reasons else _of_manifests(old, unit)
         if reasons or old.name != unit.name:
             was = old.name if old.name != unit.name else ""
             changes.append(UnitChange("run again", unit.name, unit.varying, tuple(reasons), was))
@@ -194,6 +225,19 @@ def _reasons(old: _Unit, new: _Unit, executables: Mapping[str, Reason], again: s
         differing = set(old.depends_on).symmetric_difference(new.depends_on) - known
         reasons += [Reason("predecessor", name) for name in sorted(differing)]
     return list(dict.fromkeys(reasons))
+
+
+def _of_manifests(old: _Unit, new: _Unit) -> list[Reason]:
+    """Such as a label: neither a Job nor a CustomJob can be changed. Nothing of a unit that is another one anyway."""
+    if old.name != new.name:
+        return []
+    names = [
+        name
+        for was, manifest in zip(old.manifests, new.manifests, strict=False)
+        if was != manifest
+        for name in _differing(inputs_of_unit(was), inputs_of_unit(manifest))
+    ]
+    return [Reason("manifest", name) for name in dict.fromkeys(names)]
 
 
 def _pairs(gone: Sequence[_Unit], come: Sequence[_Unit]) -> list[tuple[_Unit, _Unit]]:
@@ -232,8 +276,11 @@ def _agreeing(old: Iterable[_Unit], new: Iterable[_Unit], names: Sequence[str]) 
     return pairs
 
 
-def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitChange]) -> list[ResourceChange]:
+def _resource_changes(
+    old: Plan | None, new: Plan | None, units: Iterable[UnitChange], moved: Reason | None
+) -> list[ResourceChange]:
     before, after = _by_key(old), _by_key(new)
+    bound: Mapping[str, str] = _MOVES[moved.kind] if moved else {}
     again = {change.unit: change.reasons for change in units if change.change == "run again"}
     changes: list[ResourceChange] = []
     for key, resource in after.items():
@@ -248,8 +295,12 @@ def _resource_changes(old: Plan | None, new: Plan | None, units: Iterable[UnitCh
             # Code reaches a unit's resource through its executable's outputs, a predecessor's run through its own.
             through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again[resource.name])
             properties = tuple(dict.fromkeys([*properties, *through]))
+        if resource.type in bound:
+            properties = tuple(dict.fromkeys([*properties, bound[resource.type]]))
         if properties:
-            changes.append(ResourceChange("changed", resource.type, resource.name, properties))
+            replaced = resource.type in bound or resource.type in resource_types.WORK_UNITS.values()
+            change = "replaced" if replaced else "changed"
+            changes.append(ResourceChange(change, resource.type, resource.name, properties))
     changes += [
         ResourceChange("removed", resource.type, resource.name) for key, resource in before.items() if key not in after
     ]

@@ -124,6 +124,10 @@ def _reason(reason: Reason) -> str:
             return f"executor or requirements of {name}: {_value(reason.old)} → {_value(reason.new)}"
         case "predecessor":
             return f"predecessor {name}"
+        case "cluster" | "region":
+            return f"{reason.name}: {_value(reason.old)} → {_value(reason.new)}"
+        case "manifest":
+            return f"{name} in its manifest"
 
 
 def _value(text: str | None) -> str:

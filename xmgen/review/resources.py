@@ -52,9 +52,8 @@ def resources(plan: Plan) -> list[Declared]:
         # A unit waits for its executables, or for the cluster and its images.
         steps[unit.name] = max((1 + steps[name] for name in unit.depends_on), default=first)
         for manifest in unit.manifests:
-            name, inputs = unit.name, manifest
-            if unit.executor == "kubernetes":
-                name, inputs = resource_name(manifest), job_inputs(manifest)
+            name = resource_name(manifest) if unit.executor == "kubernetes" else unit.name
+            inputs = inputs_of_unit(manifest)
             result.append(Declared(WORK_UNITS[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
     return sorted(result, key=lambda resource: resource.step)
 
@@ -86,6 +85,11 @@ def _images(plan: Plan) -> list[Declared]:
         inputs = cast(Manifest, {**fields, **image.files})
         result.append(Declared(IMAGE, image.name, 1, (), inputs))
     return result
+
+
+def inputs_of_unit(manifest: Manifest) -> Manifest:
+    """Of a work unit's resource, by names that say something to a reviewer."""
+    return job_inputs(manifest) if manifest.get("kind") == "Job" else manifest
 
 
 def job_inputs(manifest: Manifest) -> Manifest:
