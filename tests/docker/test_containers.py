@@ -338,6 +338,8 @@ def test_the_runner_is_chosen(
     else:
         assert outcome.ok, outcome.output
         assert project.state()["one"]["outputs"]["runner"] == expected
+        told = "no Docker daemon answers: it runs as a process" in outcome.output
+        assert told == (runner == "auto" and host is not None)
 
 
 def test_ctrl_c_ends_a_build_too(project: Project, image: Image, daemon: DockerClient):

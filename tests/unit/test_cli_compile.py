@@ -328,6 +328,16 @@ def test_flags_that_a_compile_leaves_out_are_named(project: Path, launcher: str)
     assert "without the flags" not in run("compile", launcher).stdout
 
 
+def test_the_flags_of_a_source_that_has_another_name_now(project: Path, launcher: str) -> None:
+    run("compile", launcher, "--", "--rates=1,2,3")
+    (project / launcher).rename(project / "flags" / "sweep.py")
+    plan = target.plan_of(find(), "flags/sweep.py", "flags", (), lambda _: None)
+    assert (len(plan.units), plan.experiment.flags) == (3, ("--rates=1,2,3",))
+    assert run("compile", "flags/sweep.py", "--stack", "flags").stdout.startswith(
+        "stacks/flags: 1 work unit, written\n  without the flags of the last compile: --rates=1,2,3\n"
+    )
+
+
 def test_a_source_is_compiled_for_up_with_the_flags_that_it_had(project: Path, launcher: str) -> None:
     run("compile", launcher, "--", "--rates=1,2,3")
     here = find()

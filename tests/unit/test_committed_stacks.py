@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests import programs, type_checks
 from xmgen import compiler, lock, planner, program, stack
+from xmgen.cli import cli
 from xmgen.commands import target
 from xmgen.plan import Plan
 
@@ -39,6 +41,15 @@ def test_a_committed_stack_is_up_to_date(name: str) -> None:
 @pytest.mark.parametrize("name", STACKS)
 def test_the_lock_file_alone_gives_the_same_stack(name: str) -> None:
     assert stack.difference(ROOT, name, program.render(plan_of(name))) == ""
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_manifests_of_a_stack_are_printed_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    files = sorted((ROOT / "stacks" / name / "manifests").rglob("*.yaml"))
+    done = CliRunner().invoke(cli, ["inspect", name, "--manifests"])
+    said = "" if files else f"{name} has no jobs, and so no manifests.\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "".join(file.read_text() for file in files), said)
 
 
 @pytest.mark.parametrize("name", LOCAL)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.on_gke import experiment, job, kubernetes
+from xmgen import planner
+from xmgen.commands import rehearse
 from xmgen.errors import InputError, Problem
 from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.outcomes import Rule
@@ -104,3 +107,29 @@ def test_rules_that_mean_nothing_of_a_stack() -> None:
     rules = [Rule(unit="train-*"), Rule(unit="eval-*"), Rule(job="worker", pod=1), Rule(job="worker", pod=2)]
     jobs = [("train-1", "train", 1), ("train-2", "worker", 2)]
     assert outcomes.unmatched(rules, jobs) == [rules[1], rules[3]]
+
+
+PLAN = planner.plan(experiment(job("--lr=1"), job("--lr=2"), job("--lr=1", name="eval", executor=kubernetes())))
+
+
+@pytest.mark.parametrize(
+    ("rule", "what", "hint"),
+    [
+        ({"unit": "trian-*"}, "unit 'trian-*', job '*'", "known: {units}"),
+        ({"unit": "{first}x"}, "unit '{first}x', job '*'", "did you mean '{first}'?"),
+        ({"job": "worker"}, "unit '*', job 'worker'", "known: eval, train"),
+        ({"job": "trains"}, "unit '*', job 'trains'", "did you mean 'train'?"),
+        # Of the units that are meant.
+        ({"unit": "{first}", "job": "eval"}, "unit '{first}', job 'eval'", "known: train"),
+        ({"job": "train", "pod": 1}, "unit '*', job 'train', pod 1", "pods are counted from 0, and it has 1"),
+    ],
+)
+def test_a_rule_that_means_no_pod_is_refused(tmp_path: Path, rule: dict[str, object], what: str, hint: str) -> None:
+    known = {"first": PLAN.units[0].name, "units": ", ".join(sorted(unit.name for unit in PLAN.units))}
+    told = {key: value.format(**known) if isinstance(value, str) else value for key, value in rule.items()}
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps([{"outcome": "hang"}, {**told, "outcome": "hang"}]))
+    with pytest.raises(InputError) as caught:
+        rehearse._refuse_idle_rules(PLAN, file)
+    message = f"sweep has no such pod: {what.format(**known)}"
+    assert caught.value.problems == (Problem(message, where=str(file), hint=hint.format(**known)),)

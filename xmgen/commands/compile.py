@@ -280,8 +280,12 @@ def _plan_json(plan: Plan, read: Sequence[Setting]) -> dict[str, Any]:
 
 
 def _print_manifests(project: Project, name: str) -> None:
+    """Those of jobs on a cluster or on this machine are in the folder, those of Vertex AI in one of their own in it."""
     folder = project.stack(name) / "manifests"
-    for file in sorted(folder.glob("*.yaml")):
+    files = sorted(folder.rglob("*.yaml"))
+    if not files:
+        output.say(f"{name} has no jobs, and so no manifests.", error=True)
+    for file in files:
         text = file.read_text(encoding="utf-8")
         if output.console().is_terminal:
             from rich.syntax import Syntax

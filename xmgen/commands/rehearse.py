@@ -6,8 +6,9 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -120,18 +121,27 @@ def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:
         for each in manifests
         for labels in (each["metadata"]["labels"],)
     ]
-    units = sorted({unit for unit, _, _ in jobs})
     problems = [
         Problem(
             f"{plan.experiment.stack} has no such pod: unit {rule.unit!r}, job {rule.job!r}"
             + (f", pod {rule.pod}" if rule.pod is not None else ""),
             where=str(file),
-            hint=did_you_mean(rule.unit, units) if len(units) <= NAMES else f"such as {units[0]!r}",
+            hint=_meant(rule, jobs),
         )
         for rule in outcomes.unmatched(outcomes.read(file), jobs)
     ]
     if problems:
         raise InputError(*problems)
+
+
+def _meant(rule: outcomes.Rule, jobs: Sequence[tuple[str, str, int]]) -> str:
+    """What is there of the first thing in the rule that is wrong. jobs: unit, job and how many pods it has."""
+    of_unit = [each for each in jobs if fnmatchcase(each[0], rule.unit)]
+    if pods := [pods for _, job, pods in of_unit if fnmatchcase(job, rule.job)]:
+        return f"pods are counted from 0, and it has {max(pods)}"
+    given, known = (rule.job, {job for _, job, _ in of_unit}) if of_unit else (rule.unit, {unit for unit, _, _ in jobs})
+    names = sorted(known)
+    return did_you_mean(given, names) if len(names) <= NAMES else f"such as {names[0]!r}"
 
 
 def _owner(project: Project, plan: Plan) -> Plan | None:

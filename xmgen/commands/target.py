@@ -78,7 +78,7 @@ def write(
 def refuse_taken(project: Project, source: Path, stack: str, flags: Sequence[str] = ()) -> None:
     """Raise InputError for the stack of another source, which is there still."""
     earlier = recorded(project, stack)
-    if earlier is None or _is_source_of(project, source, earlier) or not (project.root / earlier.source).exists():
+    if earlier is None or _is_source_of(project, source, earlier):
         return
     place = Path(os.path.relpath(source.absolute(), project.root)).as_posix()
     command = recompile.of_source(place, stack, flags, "--replace")
@@ -92,7 +92,9 @@ def refuse_taken(project: Project, source: Path, stack: str, flags: Sequence[str
 
 
 def _is_source_of(project: Project, source: Path, experiment: Experiment) -> bool:
-    return _real(project.root / experiment.source) == _real(source)
+    """Whether it is what the experiment was compiled from, or has taken its place: as a renamed file does."""
+    before = project.root / experiment.source
+    return not before.exists() or _real(before) == _real(source)
 
 
 def _real(path: Path) -> Path:

@@ -17,6 +17,8 @@ from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
 
 INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath", "exclude")
 
+_WITHOUT_IMAGE = "no Docker daemon answers: it runs as a process, without its image, in the environment of xmgen"
+
 
 class ExecutableResource:
     """root: the project's folder."""
@@ -77,6 +79,8 @@ class ExecutableResource:
             return State(id=request.urn.name, outputs=outputs)
         packaged = await asyncio.to_thread(self._packaged, request, inputs, _runner(old))
         image: Value = ""
+        if packaged.image and packaged.runner == "process" and self._settings.runner == "auto" and not request.preview:
+            await request.log.info(_WITHOUT_IMAGE)
         if packaged.runner == "container":
             if request.preview:
                 image = old.get("imageId") or UNKNOWN if old.get("packaged") == packaged.wire() else UNKNOWN
