@@ -25,7 +25,9 @@ def of_stack(root: Path, stack: str) -> str:
 def of_experiment(root: Path, experiment: Experiment) -> str:
     """To be typed in the project's folder, which is `root`. Whose cluster it uses, the lock file remembers."""
     if experiment.source.endswith(_FILES):
-        return of_source(experiment.source, experiment.stack, experiment.flags)
+        # One that was renamed: only its user knows its name now.
+        source = experiment.source if (root / experiment.source).exists() else "NEW"
+        return of_source(source, experiment.stack, experiment.flags)
     words = ["xmgen", "caliban", *_caliban_stack(root, experiment), *experiment.flags]
     change = "" if experiment.source == "." else f"cd {shlex.quote(experiment.source)} && "
     return change + shlex.join(words)

@@ -33,7 +33,15 @@ def test_a_stack_is_compiled_again_by_the_command_that_made_it(
 ) -> None:
     experiment = replace(builders.experiment(builders.job(), stack=stack), source=source, flags=flags)
     expected = command or f"cd cal && xmgen caliban {' '.join(flags)}"
+    if source.endswith((".py", ".yaml")):
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).touch()
     assert recompile.of_experiment(tmp_path, experiment) == expected
+
+
+def test_a_source_that_has_another_name_now_is_left_to_its_user(tmp_path: Path) -> None:
+    experiment = replace(builders.experiment(builders.job(), stack="sweep"), source="sweep/main.py", flags=("-v",))
+    assert recompile.of_experiment(tmp_path, experiment) == "xmgen compile NEW --stack sweep -- -v"
 
 
 def test_in_a_project_that_is_a_caliban_project_nobody_changes_the_folder(tmp_path: Path) -> None:

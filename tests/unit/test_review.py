@@ -302,6 +302,7 @@ def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(reposito
     code = repository.root / "code" / "trainer"
     code.mkdir(parents=True)
     (code / "train.py").write_text("1\n")
+    (repository.root / "code" / "launcher.py").touch()
     executable = python_container(digest=sources.digest(code))
     repository.commit(lock.dumps(sweep("lr=1", executables=(executable,))), "compiled")
 
