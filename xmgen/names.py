@@ -164,6 +164,7 @@ def unit_slug(unit: WorkUnit, experiment: int) -> str:
 
 def _argument_slugs(args: Sequence[Arg], experiment: str, room: int) -> list[str]:
     parts: list[str] = []
+    value = False
     for arg in reversed(args):
         if isinstance(arg, ShellSafeArg) or experiment in arg:
             continue
@@ -172,8 +173,12 @@ def _argument_slugs(args: Sequence[Arg], experiment: str, room: int) -> list[str
             continue
         room -= len(part) + 1
         if room < 0:
+            if parts and value and arg.startswith("-"):
+                # Without its name a value reads as if it were that of the word before.
+                parts.pop()
             break
         parts.append(part)
+        value = not arg.startswith("-")
     return parts[::-1]
 
 

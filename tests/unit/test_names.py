@@ -79,6 +79,11 @@ def test_equal_names_are_counted_and_never_collide_with_a_given_one() -> None:
         (WorkUnit(id=1, jobs=(job(f"--host={XID}_1_db", "--lr=0.1"),)), "train-lr-0-1"),
         (WorkUnit(id=1, jobs=(job(ShellSafeArg("$HOME"), "--lr=0.1"),)), "train-lr-0-1"),
         (WorkUnit(id=1, jobs=(job("--lr=0.1"), job(name="eval"))), "train-lr-0-1"),
+        # A value that stands apart goes with its name, or not at all.
+        (WorkUnit(id=1, jobs=(job("--batch_size", "32", "--lr", "0.1"),)), "train-batch-size-32-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job("--" + "x" * 40, "32", "--lr", "0.1"),)), "train-lr-0-1"),
+        (WorkUnit(id=1, jobs=(job("--" + "x" * 40, "32"),)), "train"),
+        (WorkUnit(id=1, jobs=(job("y" * 40, "32", "--lr", "0.1"),)), "train-32-lr-0-1"),
         (WorkUnit(id=1, jobs=(job(name="🎉"),)), "job"),
         (WorkUnit(id=1, jobs=(job("--lr=0.1", name=f"python_sha256_{'ab' * 32}"),)), "python-lr-0-1"),
     ],
