@@ -102,6 +102,21 @@ def kept(project: Project, stack: str) -> dict[str, Any]:
     return {_name(project, key): value for key, value in config.items()}
 
 
+def text(project: Project, stack: str, name: str) -> str | None:
+    """A value as the stack's program reads it; None where it is no text, or where an environment of Pulumi's may say
+    it. Raises InputError when the settings cannot be read.
+    """
+    there = kept(project, stack)
+    if name not in there and read_settings(project.settings(stack)).get("environment"):
+        return None
+    defaults = {_name(project, key): value for key, value in declared(project).items()}
+    value = there.get(name, defaults.get(name))
+    if isinstance(value, dict):
+        default = cast("dict[str, object]", value)
+        value = default.get("value", default.get("default"))
+    return value if isinstance(value, str) else None
+
+
 def defaulted(project: Project) -> frozenset[str]:
     """What the project's Pulumi.yaml has a value for."""
     return frozenset(

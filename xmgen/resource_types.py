@@ -11,6 +11,7 @@ SECRET = "kubernetes:core/v1:Secret"  # noqa: S105 (a type)
 IMAGE = "docker-build:index:Image"
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 
 WORK_UNITS = {"local": RUN, "kubernetes": JOB, "vertex": CUSTOM_JOB}
 """What work units become, by executor."""

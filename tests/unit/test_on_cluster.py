@@ -68,7 +68,7 @@ def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten
     told: Outcome,
     code: int,
 ) -> None:
-    work = SimpleNamespace(recover=list)
+    work = SimpleNamespace(recover=list, export=str)
     monkeypatch.setattr(operate.target, "plan_of", lambda *arguments: PLAN)
     monkeypatch.setattr(operate, "_begun", lambda *arguments: work)
     monkeypatch.setattr(operate, "_create", lambda *arguments: None)

@@ -13,10 +13,10 @@ from xmgen.commands.again import Again
 from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
-from xmgen.engine import events, session, trials
+from xmgen.engine import events, moves, session, trials
 from xmgen.engine.events import Progress
 from xmgen.engine.session import Session
-from xmgen.errors import InputError, Problem, did_you_mean
+from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.plan import Plan
 from xmgen.project import Project
 
@@ -31,6 +31,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     say(options, *work.recover())
+    _refuse_move(project, work, plan, options)
     room: on_cluster.Room | None = None
     again: Again | None = None
     if plan.cluster is not None:
@@ -72,6 +73,7 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     arguments = ["preview", "--stack", stack, *options.arguments()]
     work = _begun(project, plan, options)
     _create(work, options)
+    _refuse_move(project, work, plan, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     again: Again | None = None
     if plan.cluster is not None:
@@ -210,6 +212,13 @@ def _begun(project: Project, plan: Plan, options: Options) -> Session:
     if options.secrets:
         configured.refuse_unprotected(work)
     return work
+
+
+def _refuse_move(project: Project, work: Session, plan: Plan, options: Options) -> None:
+    """Raise OperationError where the stack's cluster is up elsewhere than its configuration says."""
+    if move := moves.wanted(project, plan, work.export, options.settings):
+        removal = f"xmgen destroy {work.stack}" if plan.units else f"xmgen cluster delete {work.stack}"
+        raise OperationError(Problem(move, hint=f"`{removal}` removes it; then this command makes all of it there"))
 
 
 def _wanted(work: Session, plan: Plan, options: Options) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from xmgen import recompile
 from xmgen.engine import backend as backends
-from xmgen.engine import jobs, stalls
+from xmgen.engine import jobs, moves, stalls
 from xmgen.engine import pulumi as cli
 from xmgen.engine.backend import Backend
 from xmgen.engine.events import Change, Progress, ResourceStep
@@ -33,7 +33,7 @@ from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
-from xmgen.rehearsal.cloud.kinds import NODE_POOL, Endpoint
+from xmgen.rehearsal.cloud.kinds import ELSEWHERE, NODE_POOL, Endpoint
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
@@ -161,13 +161,15 @@ class Rehearsal:
         """Up, a second up, destroy. owner: the plan of the stack whose cluster this one uses; it is brought up before,
         and destroyed after it.
 
-        Raises InputError when it is no stack of GKE, OperationError when the engine could not even begin, and
-        KeyboardInterrupt when a signal ended it: half a rehearsal says nothing, and destroys nothing.
+        Raises InputError when it is no stack of GKE, OperationError when the engine could not even begin or would move
+        a cluster, and KeyboardInterrupt when a signal ended it: half a rehearsal says nothing, and destroys nothing.
         """
         if plan.cluster is None:
             raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
         report = Report(stack=plan.experiment.stack, registry=self._options.registry or "")
         stacks = [plan, owner] if owner else [plan]
+        for each in stacks:
+            self._refuse_move(each)
         foreign = self._foreign({each.experiment.stack for each in stacks})
         objects = leftovers.objects(self.cluster.api())
         self.observer.forget()
@@ -200,6 +202,12 @@ class Rehearsal:
                 self.cloud.store.forget_assumed()
         self._compare(report, objects, foreign, retained)
         return report
+
+    def _refuse_move(self, plan: Plan) -> None:
+        """Raise OperationError where an interrupted rehearsal has left the stack's cluster elsewhere."""
+        work = self.session(plan)
+        if work.exists() and (move := moves.wanted(self.project, plan, work.export)):
+            raise OperationError(Problem(move, hint=ELSEWHERE))
 
     def _foreign(self, stacks: set[str]) -> set[str]:
         """The ids of what somebody else has in the cloud."""

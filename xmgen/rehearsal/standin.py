@@ -83,6 +83,13 @@ class CloudResource:
         changes = differences(wire.plain(olds), wire.plain(news))
         fixed = kinds.kind(request.urn.type).replaces
         replaces = frozenset(path for path in changes if path.partition(".")[0].partition("[")[0] in fixed)
+        if replaces and request.urn.type == kinds.CLUSTER:
+            # Both would have the rehearsal's one control plane: what goes with the old one would go from the new one.
+            what = ", ".join(sorted(replaces))
+            hint = "rehearse it in another folder, which has a control plane of its own"
+            raise OperationError(
+                Problem(f"a rehearsal cannot replace a cluster, as a change of {what} would", hint=hint)
+            )
         return Difference(changes=changes, replaces=replaces)
 
     async def create(self, request: Request, news: Properties) -> State:
@@ -192,8 +199,9 @@ class StandIn(Provider):
             if path not in request.ignoreChanges:
                 response.changes = provider_pb2.DiffResponse.DIFF_SOME
                 response.replaces.append(path)
-                response.deleteBeforeReplace = True
                 response.detailedDiff[path].kind = provider_pb2.PropertyDiff.DELETE_REPLACE
+        gives_way = kinds.gives_way(about.urn.type, about.urn.name, news)
+        response.deleteBeforeReplace = bool(response.replaces) and gives_way
         return response
 
     async def Invoke(self, request: Any, context: Context) -> provider_pb2.InvokeResponse:

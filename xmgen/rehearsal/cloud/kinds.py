@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from xmgen.rehearsal.cloud import machines
 from xmgen.rehearsal.cloud.store import Properties, part
-from xmgen.resource_types import CLUSTER, NODE_POOL
+from xmgen.resource_types import CLUSTER, NODE_POOL, SUBNETWORK
 
 NETWORK = "gcp:compute/network:Network"
-SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 ROUTER = "gcp:compute/router:Router"
 ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
@@ -30,6 +30,10 @@ WITHOUT_DEFAULT_POOL = "removeDefaultNodePool"
 """Property of a cluster, which only steers the provider."""
 
 
+ELSEWHERE = "rehearse it in another folder, which has a control plane of its own"
+"""What to do where one cluster would take the place of another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a cluster's API server is: what every simulated cluster answers with."""
@@ -42,7 +46,8 @@ class Endpoint:
 class Kind:
     """named: the property that the provider fills with a generated name. id: Google's identity of it. api: the service
     that has to be enabled. parents: ids that it uses. replaces: properties that cannot be changed in place. unread:
-    those that only steer the provider, which an import therefore does not find.
+    those that only steer the provider, which an import therefore does not find. gives_way: it is always deleted before
+    another one takes its place (pulumi-gcp, provider/resources.go: DeleteBeforeReplace).
     """
 
     id: Callable[[Properties], str]
@@ -52,6 +57,7 @@ class Kind:
     parents: Callable[[Properties], list[str]] = lambda inputs: []
     replaces: frozenset[str] = frozenset({"name", "project", "location", "region"})
     unread: frozenset[str] = frozenset()
+    gives_way: bool = False
     filled: Callable[[Properties], list[str]] = lambda inputs: []
     """Paths of what Google fills in where the inputs leave it out, and what cannot be changed in place."""
 
@@ -79,6 +85,18 @@ def imported(type: str, id: str) -> str:
 def generated_name(name: str, seed: bytes) -> str:
     """As Pulumi's bridged providers name: the logical name and seven hex digits."""
     return f"{name}-{hashlib.sha256(seed).hexdigest()[:7]}"
+
+
+def gives_way(type: str, name: str, inputs: Properties) -> bool:
+    """Whether a resource is deleted before the one that takes its place is created: where a program names it itself, as
+    both would have the same name (pulumi-terraform-bridge, pkg/tfbridge/schema.go: nameRequiresDeleteBeforeReplace).
+
+    name: the logical one.
+    """
+    this = kind(type)
+    generated = re.compile(f"{re.escape(name)}-[0-9a-f]{{7}}")
+    given = bool(this.named) and this.named in inputs and not generated.fullmatch(str(inputs[this.named]))
+    return this.gives_way or given
 
 
 def full(text: str, project: str, collection: str) -> str:
@@ -232,6 +250,7 @@ KINDS: dict[str, Kind] = {
     ACCOUNT: Kind(
         id=lambda inputs: f"{_project(inputs)}/serviceAccounts/{email(inputs)}",
         api="iam",
+        named="accountId",
         outputs=_account,
         replaces=frozenset({"accountId", "project"}),
     ),
@@ -247,6 +266,7 @@ KINDS: dict[str, Kind] = {
         api="cloudresourcemanager",
         outputs=_etag,
         replaces=_MEMBER_REPLACES,
+        gives_way=True,
     ),
     CLUSTER: Kind(
         id=_located("clusters"),

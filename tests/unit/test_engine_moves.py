@@ -1,0 +1,149 @@
+"""A cluster that is up stays where it is: which move an `up` would make, by the state and the configuration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.builders import experiment, job
+from xmgen import init, planner, project
+from xmgen.engine import moves
+from xmgen.experiment import ClusterChoice, Container, JobRequirements, Kubernetes, Local
+from xmgen.plan import Plan
+from xmgen.project import Project
+from xmgen.resource_types import CLUSTER, SUBNETWORK
+
+IMAGE = Container(name="trainer", image="python:3.11")
+THERE = ClusterChoice(kind="existing", name="prod", location="europe-west4-b")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Project:
+    init.init(tmp_path)
+    return project.read(tmp_path)
+
+
+def planned(location: str | None = None, choice: ClusterChoice | None = None) -> Plan:
+    """location: where the job asks to run."""
+    asked = Kubernetes(requirements=JobRequirements(location=location))
+    source = experiment(job(executor=asked, executable=IMAGE.name), stack="two", executables=(IMAGE,))
+    return planner.plan(replace(source, cluster=choice) if choice else source)
+
+
+def in_state(type: str, **more: Any) -> dict[str, Any]:
+    return {"urn": f"urn:pulumi:two::experiments::{type}::two", "type": type, "custom": True, **more}
+
+
+def cluster(location: str, **more: Any) -> dict[str, Any]:
+    return in_state(CLUSTER, inputs={"location": location}, **more)
+
+
+def network(region: str) -> dict[str, Any]:
+    return in_state(SUBNETWORK, inputs={"region": region})
+
+
+def wanted(made: Project, plan: Plan, *state: dict[str, Any], given: tuple[str, ...] = ()) -> str:
+    export = json.dumps({"version": 3, "deployment": {"resources": list(state)}})
+    return moves.wanted(made, plan, lambda: export, given)
+
+
+UP = (network("us-central1"), cluster("us-central1-a"))
+"""Where a stack is that says nothing."""
+
+
+@pytest.mark.parametrize(
+    ("state", "asked", "kept", "given", "move"),
+    [
+        pytest.param((), None, {"location": "europe-west4-b"}, (), "", id="not up"),
+        pytest.param(UP, None, {}, (), "", id="nothing is said"),
+        pytest.param(UP, None, {"gcp:project": "acme"}, ("owner=ada",), "", id="nothing is said of a place"),
+        pytest.param(
+            UP, None, {"location": "us-central1-b"}, (), "cluster us-central1-a us-central1-b", id="in the settings"
+        ),
+        pytest.param(
+            UP,
+            None,
+            {"experiments:location": "us-central1-b"},
+            (),
+            "cluster us-central1-a us-central1-b",
+            id="in the settings, as Pulumi writes it",
+        ),
+        pytest.param(
+            UP,
+            None,
+            {"location": "us-central1-b"},
+            ("location=us-central1-c", "experiments:location=us-central1-a"),
+            "",
+            id="the last word of the command line",
+        ),
+        pytest.param(
+            UP, None, {}, ("location=us-central1-f",), "cluster us-central1-a us-central1-f", id="by the command line"
+        ),
+        pytest.param(
+            UP, None, {}, ("location=us-central1",), "cluster us-central1-a us-central1", id="from a zone to its region"
+        ),
+        pytest.param(
+            UP,
+            "europe-west4-b",
+            {},
+            ("location=us-central1-a",),
+            "cluster us-central1-a europe-west4-b",
+            id="what a job asks for comes first",
+        ),
+        pytest.param(
+            (network("us-central1"),),
+            None,
+            {},
+            ("location=europe-west4-b",),
+            "network us-central1 europe-west4",
+            id="a cluster that did not come, in another region",
+        ),
+        pytest.param((network("us-central1"),), None, {}, ("location=us-central1-f",), "", id="in the same region"),
+        pytest.param(
+            (cluster("us-central1-b", delete=True), cluster("us-central1-a")),
+            None,
+            {},
+            (),
+            "",
+            id="one that has been replaced is still to be deleted",
+        ),
+    ],
+)
+def test_a_move(
+    made: Project,
+    state: tuple[dict[str, Any], ...],
+    asked: str | None,
+    kept: dict[str, str],
+    given: tuple[str, ...],
+    move: str,
+) -> None:
+    made.settings("two").write_text(yaml.safe_dump({"config": kept}), encoding="utf-8")
+    told = ""
+    if move:
+        what, old, new = move.split()
+        told = f"the {what} of two is in {old}, and cannot move to {new}"
+    assert wanted(made, planned(asked), *state, given=given) == told
+
+
+def test_what_an_environment_of_pulumis_may_say_is_not_known(made: Project) -> None:
+    made.settings("two").write_text(yaml.safe_dump({"environment": ["shared"]}), encoding="utf-8")
+    assert wanted(made, planned(), cluster("europe-west4-a")) == ""
+    settings = {"environment": ["shared"], "config": {"experiments:location": "us-central1-b"}}
+    made.settings("two").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    assert "europe-west4-a, and cannot move to us-central1-b" in wanted(made, planned(), cluster("europe-west4-a"))
+
+
+def test_a_project_may_have_no_location_of_its_own(made: Project) -> None:
+    (made.root / "Pulumi.yaml").write_text("name: experiments\nruntime: python\n", encoding="utf-8")
+    assert wanted(made, planned(), *UP) == ""
+
+
+def test_the_clusters_of_others_are_not_asked_about(made: Project) -> None:
+    here = planner.plan(experiment(job("a", executor=Local())))
+    for plan in (planned(choice=THERE), here):
+        assert moves.wanted(made, plan, lambda: pytest.fail("the state is of no interest")) == ""
