@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -498,20 +499,39 @@ def test_on_a_terminal_it_asks_first_and_shows_what_runs(user: User) -> None:
     assert "\x1b[" in shown
 
 
-def terminal(user: User, answer: str) -> tuple[int, str]:
-    """Exit code and output of `xmgen up` on a terminal, where the answer is typed."""
+def test_what_was_compiled_after_the_question_is_not_run(user: User) -> None:
+    user.run("compile", "rates/experiment.yaml")
+
+    def compile_another() -> None:
+        source = user.root / "rates" / "experiment.yaml"
+        source.write_text(source.read_text().replace("[1, 2, 3]", "[1, 2, 3, 4]"))
+        user.run("compile", "rates/experiment.yaml")
+
+    code, shown = terminal(user, "y\n", compile_another)
+    assert "Run 3 work units of rates?" in shown
+    assert "it was compiled again meanwhile" in shown
+    assert (code, user.marks()) == (1, [])
+    assert user.run("status", "rates").endswith("rates is not up; `xmgen up rates` runs it.\n")
+
+
+def terminal(user: User, answer: str, meanwhile: Callable[[], None] = lambda: None) -> tuple[int, str]:
+    """Exit code and output of `xmgen up` on a terminal, where the answer is typed; meanwhile: before that."""
     pid, master = pty.fork()
     if pid == 0:
         os.chdir(user.root)
         xmgen = Path(sys.executable).parent / "xmgen"
         os.execve(xmgen, ["xmgen", "up", "rates", "--runner", "process"], {**user.env, "TERM": "xterm"})
-    os.write(master, answer.encode())
     shown = b""
+    asked = False
     while True:
         try:
             shown += os.read(master, 4096)
         except OSError:
             break
+        if not asked and b"[y/N]" in shown:
+            asked = True
+            meanwhile()
+            os.write(master, answer.encode())
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
 
 

@@ -24,10 +24,13 @@ from xmgen.project import Project
 def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
     plan = target.plan_of(project, name, stack, flags, partial(say, options))
     stack = plan.experiment.stack
+    shown = project.lock(stack).read_bytes()
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
     work = _begun(project, plan, options)
     if asks(options) and not _wanted(work, plan, options):
         return 1
+    # Now, before anything is kept of it, and at the last moment.
+    _refuse_other(project, stack, shown)
     _create(work, options)
     progress = events.progress(trials.rows(plan), trials.jobs(plan))
     say(options, *work.recover())
@@ -48,6 +51,7 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     if again is not None:
         say(options, *again.said())
         arguments += again.arguments()
+    _refuse_other(project, stack, shown)
     outcome = run(work, arguments, progress, options, room)
     if plan.cluster is not None and outcome == "failed":
         say(options, *on_cluster.explain(work, plan, progress))
@@ -219,6 +223,17 @@ def _refuse_move(project: Project, work: Session, plan: Plan, options: Options) 
     if move := moves.wanted(project, plan, work.export, options.settings):
         removal = f"xmgen destroy {work.stack}" if plan.units else f"xmgen cluster delete {work.stack}"
         raise OperationError(Problem(move, hint=f"`{removal}` removes it; then this command makes all of it there"))
+
+
+def _refuse_other(project: Project, stack: str, shown: bytes) -> None:
+    """Raise OperationError for a stack that somebody compiled since it was shown: nobody has agreed to that.
+
+    shown: its lock file, as it was then.
+    """
+    file = project.lock(stack)
+    if not file.exists() or file.read_bytes() != shown:
+        hint = f"`xmgen up {stack}` shows what it would run now"
+        raise OperationError(Problem("it was compiled again meanwhile", where=f"stacks/{stack}", hint=hint))
 
 
 def _wanted(work: Session, plan: Plan, options: Options) -> bool:
