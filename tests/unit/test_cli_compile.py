@@ -127,6 +127,15 @@ def test_a_stack_whose_source_is_gone_is_stale_with_its_reason(project: Path) ->
     )
 
 
+@pytest.mark.parametrize("command", ["inspect", "status", "logs"])
+def test_of_a_source_its_stack_is_named(project: Path, command: str) -> None:
+    run("compile", SOURCE)
+    said = f"error: no stack '{SOURCE}' is compiled\n  it was compiled to first\n"
+    assert run(command, SOURCE, code=2).stderr == said
+    (project / SOURCE).rename(project / "first" / "other.yaml")
+    assert run(command, "first/other.yaml", code=2).stderr.endswith("\n  known: first\n")
+
+
 def test_a_source_that_was_renamed_makes_another_stack_or_keeps_its_own(project: Path) -> None:
     run("compile", SOURCE)
     (project / SOURCE).rename(project / "first" / "second.yaml")

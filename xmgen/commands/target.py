@@ -110,6 +110,11 @@ def recorded(project: Project, stack: str) -> Experiment | None:
         return None
 
 
+def _comes_from(project: Project, stack: str, source: Path) -> bool:
+    earlier = recorded(project, stack)
+    return earlier is not None and _real(project.root / earlier.source) == _real(source)
+
+
 def recorded_flags(project: Project, source: Path, stack: str | None) -> tuple[str, ...]:
     """With which a source was compiled into its stack the last time; none when it was not."""
     earlier = recorded(project, stack_of(project, source, stack))
@@ -232,4 +237,6 @@ def _hint(project: Project, stack: str, known: Sequence[str]) -> str:
         return f"`xmgen compile SOURCE --stack {stack}` makes it; where it is up, `xmgen destroy {stack}` removes it"
     if meant := launchable.meant_by(Path(stack)):
         return meant
+    if Path(stack).is_file() and (own := [name for name in known if _comes_from(project, name, Path(stack))]):
+        return f"it was compiled to {' and to '.join(own)}"
     return did_you_mean(stack, known) if known else "`xmgen compile SOURCE` makes one"

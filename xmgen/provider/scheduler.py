@@ -53,9 +53,9 @@ def need(unit: Unit, cpus: float, gpus: int) -> Need:
     asked_gpus = sum(job.gpus for job in unit.jobs)
     problems: list[Problem] = []
     if asked > cpus:
-        problems.append(_too_much(unit, f"{asked:g} CPUs", f"{cpus:g}", "cpus"))
+        problems.append(_too_much(unit, f"{asked:g} CPU", f"{cpus:g}", "cpus"))
     if asked_gpus > gpus:
-        problems.append(_too_much(unit, f"{asked_gpus} GPUs", str(gpus), "gpus"))
+        problems.append(_too_much(unit, f"{asked_gpus} GPU", str(gpus), "gpus"))
     if problems:
         raise OperationError(*problems)
     return Need(cpus=min(asked + unsaid, cpus), gpus=asked_gpus)
@@ -63,7 +63,7 @@ def need(unit: Unit, cpus: float, gpus: int) -> Need:
 
 def _too_much(unit: Unit, asked: str, has: str, key: str) -> Problem:
     return Problem(
-        f"asks for {asked}, this machine has {has}",
+        f"asks for {asked}{'' if asked.startswith('1 ') else 's'}, this machine has {has}",
         where=f"work unit {unit.name}",
         hint=f"ask for less, or say how many there are: `--set xmgen:{key}=NUMBER`",
     )
