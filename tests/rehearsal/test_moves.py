@@ -43,7 +43,9 @@ def test_a_cluster_stays_where_it_is(in_scratch: Rehearsal, scratch: Project, pl
 
     for command in (("up", "--yes"), ("preview",)):
         done = xmgen(in_scratch, *command, STACK, "--set", "location=us-central1-b", code=1)
-        hint = f"`xmgen destroy {STACK}` removes it; then this command makes all of it there"
+        hint = (
+            f"set `location` as it was, or remove it: after `xmgen destroy {STACK}` this command makes all of it there"
+        )
         assert (done.stdout, done.stderr) == ("", f"error: {MOVE}\n  {hint}\n")
     # Nor is the location kept for the next time.
     assert "nothing to do" in xmgen(in_scratch, "preview", STACK).stdout

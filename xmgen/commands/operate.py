@@ -222,7 +222,8 @@ def _refuse_move(project: Project, work: Session, plan: Plan, options: Options) 
     """Raise OperationError where the stack's cluster is up elsewhere than its configuration says."""
     if move := moves.wanted(project, plan, work.export, options.settings):
         removal = f"xmgen destroy {work.stack}" if plan.units else f"xmgen cluster delete {work.stack}"
-        raise OperationError(Problem(move, hint=f"`{removal}` removes it; then this command makes all of it there"))
+        hint = f"set `location` as it was, or remove it: after `{removal}` this command makes all of it there"
+        raise OperationError(Problem(move, hint=hint))
 
 
 def _refuse_other(project: Project, stack: str, shown: bytes) -> None:
