@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from tests.on_gke import experiment, job
-from xmgen import planner
+from xmgen import lock, planner
 from xmgen.commands import on_cluster, operate
 from xmgen.commands.again import Again
 from xmgen.commands.on_cluster import Preparation, Room
@@ -77,7 +77,10 @@ def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten
     monkeypatch.setattr(operate.reach, "forgetting", lambda of: of)
     monkeypatch.setattr(operate, "_refreshed", lambda *arguments: told)
     options = Options(yes=True, json=True)
-    assert operate.up(Project(root=tmp_path), "sweep", stack=None, flags=(), options=options) == code
+    project = Project(root=tmp_path)
+    project.lock("sweep").parent.mkdir(parents=True)
+    project.lock("sweep").write_text(lock.dumps(PLAN.experiment))
+    assert operate.up(project, "sweep", stack=None, flags=(), options=options) == code
     [line] = capsys.readouterr().out.splitlines()
     last = json.loads(line)
     assert (last["event"], last["operation"], last["result"], last["changes"]) == ("result", "up", told, {})
