@@ -142,6 +142,7 @@ def test_code_that_changed_after_the_compile_is_refused(project: Project):
     (project.root / "stacks" / "dev" / "experiment.lock.json").write_text(compiled, encoding="utf-8")
     project.declare(unit("one", "mark one"))
     (project.root / "code" / "trial").write_text("#!/bin/sh\necho edited\n")
+    (project.root / "code" / "launcher.py").touch()
 
     outcome = project.up()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import experiment, job
+from tests.rehearsal.conftest import write as write_files
 from tests.rehearsal.stacks import IMAGE, T4, tamper, write
 from xmgen.experiment import Accelerator, JobRequirements, Kubernetes
 from xmgen.project import Project
@@ -48,6 +49,7 @@ def test_pods_that_no_pool_can_take(in_scratch: Rehearsal, scratch: Project) -> 
     ignored = '            ignore_changes=["nodeConfig.advancedMachineFeatures"],\n'
     assert text.count(ignored) == 1
     cluster.write_text(text.replace(ignored, ""), encoding="utf-8")
+    write_files(scratch.root, {plan.experiment.source: ""})
     report = in_scratch.run(plan)
     assert not report.fits
     found = {each.job: (each.scheduler, each.reasons, each.change) for each in report.misfits}
