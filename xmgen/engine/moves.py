@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xmgen import configuration
+from xmgen import configuration, names
 from xmgen.engine.state import resources
 from xmgen.plan import Plan
 from xmgen.project import Project
@@ -34,7 +34,7 @@ def wanted(project: Project, plan: Plan, export: Callable[[], str], settings: Se
     now = {each.type: each.inputs for each in resources(export()) if not (each.delete or each.pending_replacement)}
     places = [
         ("cluster", now.get(CLUSTER, {}).get("location"), there),
-        ("network", now.get(SUBNETWORK, {}).get("region"), "-".join(there.split("-")[:2])),
+        ("network", now.get(SUBNETWORK, {}).get("region"), names.region_of(there)),
     ]
     moves = [
         f"the {what} of {stack} is in {old}, and cannot move to {new}" for what, old, new in places if _differ(old, new)

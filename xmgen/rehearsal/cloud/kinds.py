@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from xmgen import names
 from xmgen.rehearsal.cloud import machines
 from xmgen.rehearsal.cloud.store import Properties, part
 from xmgen.resource_types import CLUSTER, NODE_POOL, SUBNETWORK
@@ -164,7 +165,7 @@ def _named_policies(inputs: Properties) -> list[str]:
     policy = part(inputs, "placementPolicy")
     if not policy.get("policyName"):
         return []
-    region = "-".join(str(cluster_of(inputs).split("/")[3]).split("-")[:2])
+    region = names.region_of(cluster_of(inputs).split("/")[3])
     return [f"{_project(inputs)}/regions/{region}/resourcePolicies/{policy['policyName']}"]
 
 
@@ -184,7 +185,7 @@ def _network(inputs: Properties) -> list[str]:
 def _cluster_parents(inputs: Properties) -> list[str]:
     parents = _network(inputs)
     if inputs.get("subnetwork"):
-        region = "-".join(str(inputs["location"]).split("-")[:2])
+        region = names.region_of(str(inputs["location"]))
         parents.append(full(str(inputs["subnetwork"]), str(inputs["project"]), f"regions/{region}/subnetworks"))
     return parents
 

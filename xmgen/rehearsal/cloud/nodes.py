@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xmgen import catalog
+from xmgen import catalog, names
 from xmgen.catalog.allocatable import DEFAULT_DISK_GB, MIB, node_allocatable
 from xmgen.catalog.model import NodeKind
 from xmgen.rehearsal.cloud import kinds, machines
@@ -45,7 +45,7 @@ class Template:
             **self.labels,
             "kubernetes.io/hostname": name,
             ZONE_LABEL: zone,
-            "topology.kubernetes.io/region": "-".join(zone.split("-")[:2]),
+            "topology.kubernetes.io/region": names.region_of(zone),
         }
         return {
             "apiVersion": "v1",
