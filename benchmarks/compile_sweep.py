@@ -17,8 +17,9 @@ from pathlib import Path
 import yaml
 from ratio import ROUNDS, judge
 
-from xmgen import compiler, stack
-from xmgen.frontends import xmanager  # noqa: F401 — imported before the clock starts
+from xmgen import compiler
+from xmgen.frontends.xmanager import loader as xmanager  # noqa: F401 — imported before the clock starts
+from xmgen.stack import folder as stack
 
 LAUNCHER = """
 from absl import app

@@ -11,10 +11,12 @@ from pathlib import Path
 from compile_sweep import LAUNCHER
 from ratio import command, exit_with, report
 
-from xmgen import compiler, init, stack
-from xmgen.engine import session
-from xmgen.plan import Plan
+from xmgen import compiler
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import session
+from xmgen.stack import folder as stack
+from xmgen.stack import init
 from xmgen.templating import python_literal
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,10 +15,12 @@ from compile_gke import LAUNCHER
 from program_gke import JOBS, ROOT, SDK, literal_jobs
 from ratio import Side, command, exit_with, report
 
-from xmgen import compiler, init, stack
+from xmgen import compiler
 from xmgen.errors import XmgenError
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.stack import folder as stack
+from xmgen.stack import init
 
 
 def side(rehearsal: Rehearsal, name: str, *, literal: bool) -> Side:

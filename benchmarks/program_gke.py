@@ -15,8 +15,9 @@ from pathlib import Path
 from compile_gke import LAUNCHER
 from ratio import command, exit_with, report
 
-from xmgen import compiler, stack
-from xmgen.plan import Plan
+from xmgen import compiler
+from xmgen.plan.model import Plan
+from xmgen.stack import folder as stack
 from xmgen.templating import python_literal
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,10 +15,12 @@ from pathlib import Path
 from compile_sweep import LAUNCHER
 from ratio import exit_with, judge
 
-from xmgen import compiler, init, project, stack
-from xmgen.plan import Plan
+from xmgen import compiler, project
+from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import markdown
+from xmgen.stack import folder as stack
+from xmgen.stack import init
 
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"

@@ -8,7 +8,6 @@ from pathlib import Path
 from tests import programs
 from tests.builders import XID, python_container
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
-from xmgen import planner, program
 from xmgen.catalog import catalog
 from xmgen.errors import InputError
 from xmgen.experiment import (
@@ -23,6 +22,8 @@ from xmgen.experiment import (
     ShellSafeArg,
     Volume,
 )
+from xmgen.plan import planner
+from xmgen.program import render as program
 
 PROJECT = Reference(kind="config", name="gcp:project")
 NICKNAME = Reference(kind="config", name="nickname")

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from tests.builders import experiment as any_experiment
 from tests.builders import python_container
-from xmgen import planner
 from xmgen.experiment import (
     Accelerator,
     Arg,
@@ -22,7 +21,8 @@ from xmgen.experiment import (
     Reference,
 )
 from xmgen.names import experiment_id
-from xmgen.plan import Manifest
+from xmgen.plan import planner
+from xmgen.plan.model import Manifest
 
 T4 = Accelerator(type="t4", count=1)
 SLICE = Accelerator(type="tpu_v5e", topology="4x4")

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from xmgen import lock, planner, program
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.program import render as program
 from xmgen.project import Project
+from xmgen.stack import lock
 
 
 def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
@@ -28,7 +30,7 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
         return caliban.load(source, root=root, stack=stack, flags=flags)
     match source.suffix:
         case ".py":
-            from xmgen.frontends import xmanager
+            from xmgen.frontends.xmanager import loader as xmanager
 
             # They are recorded so that `xmgen check` can repeat the compile.
             return replace(xmanager.load(source, root=root, stack=stack, flags=flags), flags=tuple(flags))

@@ -9,8 +9,8 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-from xmgen import staging
 from xmgen.errors import InputError, Problem
+from xmgen.stack import staging
 
 PULUMI_FILE = "Pulumi.yaml"
 STACKS = "stacks"

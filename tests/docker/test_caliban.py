@@ -15,7 +15,7 @@ import pytest
 from tests.docker.conftest import remove_built
 from tests.docker.images import BASE
 from tests.engine.harness import environment
-from xmgen import init
+from xmgen.stack import init
 
 pytestmark = [pytest.mark.docker, pytest.mark.engine]
 

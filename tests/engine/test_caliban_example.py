@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import ROOT, environment
-from xmgen import init
+from xmgen.stack import init
 
 pytestmark = pytest.mark.engine
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.engine.harness import ROOT, until
-from xmgen import init
+from xmgen.stack import init
 
 pytestmark = pytest.mark.engine
 

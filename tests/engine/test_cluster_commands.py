@@ -13,9 +13,9 @@ import pytest
 from tests import programs
 from tests.engine.harness import STACK, Outcome, Project
 from tests.on_gke import experiment
-from xmgen import lock
 from xmgen.experiment import ClusterChoice
 from xmgen.project import LOCK_FILE
+from xmgen.stack import lock
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import experiment, job
 from tests.engine.harness import Project, unit
-from xmgen import lock
+from xmgen.stack import lock
 
 pytestmark = pytest.mark.engine
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
-from xmgen import planner, program
 from xmgen.experiment import Experiment
+from xmgen.plan import planner
+from xmgen.program import render as program
 from xmgen.rehearsal.api import Answer, Api
 
 Object = dict[str, Any]

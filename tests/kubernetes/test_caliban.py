@@ -10,7 +10,7 @@ import pytest
 
 from tests.kubernetes.dry_run import DryRun, objects
 from xmgen import compiler
-from xmgen.executors.cloud_sql import SOCKETS
+from xmgen.executors.gke.cloud_sql import SOCKETS
 from xmgen.frontends.caliban import jobs, machines
 from xmgen.rehearsal.controlplane import ControlPlane
 

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import experiment, job
 from tests.kubernetes.dry_run import DryRun, Object, compiled
 from tests.on_gke import kubernetes
-from xmgen.executors.services import WAITER
+from xmgen.executors.gke.services import WAITER
 from xmgen.experiment import Experiment
 from xmgen.rehearsal.controlplane import ControlPlane
 

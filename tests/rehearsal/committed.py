@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.conftest import ROOT
 from xmgen import project
 from xmgen.commands import target
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 
 PROJECT = project.find(ROOT)
 

@@ -11,12 +11,13 @@ from tests.conftest import ROOT
 from tests.gcp_programs import SDK
 from tests.rehearsal import disturbances
 from tests.rehearsal.disturbances import World
-from xmgen import init, project
-from xmgen.engine import orphans
-from xmgen.plan import Plan
+from xmgen import project
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import orphans
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.stack import init
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.builders import experiment, job, python_container
 from tests.rehearsal.stacks import T4, write
 from xmgen import sources
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point

@@ -12,7 +12,7 @@ from xmgen.catalog.model import MachineType
 from xmgen.catalog.placement import NODES_LABEL
 from xmgen.catalog.tpu import chips
 from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 
 KNOWN = catalog.catalog()
 MAX_HOSTS = 64

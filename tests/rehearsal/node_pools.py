@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from xmgen import gke
 from xmgen.catalog.pools import NodePool
+from xmgen.executors.gke import plan as gke
 
 CLUSTER_ID = "projects/acme/locations/{}/clusters/sweep"
 

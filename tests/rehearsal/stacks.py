@@ -5,10 +5,12 @@ from __future__ import annotations
 import yaml
 
 from tests.builders import experiment, job
-from xmgen import planner, program, stack
 from xmgen.experiment import Accelerator, Container, Experiment, JobRequirements, Kubernetes
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.program import render as program
 from xmgen.project import Project
+from xmgen.stack import folder as stack
 
 IMAGE = Container(name="trainer", image="python:3.11")
 T4 = Kubernetes(requirements=JobRequirements(accelerator=Accelerator(type="t4", count=1), service_tier="spot"))

@@ -19,9 +19,9 @@ from tests.rehearsal.disturbances import (
     runs,
     until,
 )
-from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
+from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.resource_types import CLUSTER, JOB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rehearsal.committed import owner, plans
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import markdown
 

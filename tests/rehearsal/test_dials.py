@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.rehearsal.disturbances import World, nothing_left, up_until_done
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.urns import Urn

@@ -12,8 +12,8 @@ import pytest
 from tests.builders import experiment, job, python_container
 from tests.rehearsal.stacks import T4, write
 from xmgen import sources
-from xmgen.executors.kubernetes import resource_name
-from xmgen.plan import Plan
+from xmgen.executors.gke.jobs import resource_name
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.cloud.kinds import NODE_POOL
 from xmgen.rehearsal.rehearsal import Rehearsal

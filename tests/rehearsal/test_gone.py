@@ -13,9 +13,9 @@ from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.stacks import T4, compiled
 from tests.rehearsal.units import SECONDS, ends, names
 from xmgen.commands.reach import CLUSTER, FORGET
-from xmgen.engine.state import resources
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli.state import resources
 from xmgen.rehearsal.home import AUTH_PLUGIN
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report

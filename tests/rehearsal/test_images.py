@@ -22,17 +22,18 @@ from docker.errors import ImageNotFound
 from tests.docker.images import BASE
 from tests.engine.harness import until
 from tests.rehearsal.processes import SECONDS
-from xmgen import init, project
+from xmgen import project
 from xmgen.commands import target
-from xmgen.engine.events import Change, Message, Progress
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.resource import Request
+from xmgen.pulumi_cli.events import Change, Message, Progress
 from xmgen.rehearsal import images
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, sentences
 from xmgen.resource_types import IMAGE
+from xmgen.stack import init
 from xmgen.urns import Urn
 
 pytestmark = [pytest.mark.docker, pytest.mark.rehearsal]

@@ -28,11 +28,11 @@ from tests.rehearsal.disturbances import (
     until,
     up_until_done,
 )
-from xmgen.engine import orphans, stalls
-from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import orphans, stalls
+from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.dials import LostResponse
 from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, NETWORK, REPOSITORY, ROUTER, ROUTER_NAT, SUBNETWORK

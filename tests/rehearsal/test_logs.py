@@ -9,8 +9,8 @@ import pytest
 from tests.rehearsal.command_line import start, xmgen
 from tests.rehearsal.stacks import RETRIED, T4, compiled, tamper
 from tests.rehearsal.units import SECONDS, ends, names, pods_of
-from xmgen.executors.kubernetes import job_name
-from xmgen.plan import Plan
+from xmgen.executors.gke.jobs import job_name
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.cloud import pools
 from xmgen.rehearsal.outcomes import Rule

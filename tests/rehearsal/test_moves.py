@@ -8,10 +8,10 @@ import pytest
 
 from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.stacks import T4, compiled
-from xmgen.engine.state import resources
 from xmgen.errors import OperationError, Problem
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli.state import resources
 from xmgen.rehearsal.cloud.kinds import ELSEWHERE
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Failure, Report

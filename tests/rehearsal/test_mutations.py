@@ -17,11 +17,13 @@ from tests.builders import experiment, job
 from tests.rehearsal.machines import KNOWN
 from tests.rehearsal.node_pools import CLUSTER_ID, inputs
 from tests.rehearsal.stacks import IMAGE
-from xmgen import gke, planner, program, stack
 from xmgen.catalog import selection
 from xmgen.catalog.pools import NodePool
+from xmgen.executors.gke import plan as gke
 from xmgen.experiment import Accelerator, JobRequirements, Kubernetes
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.program import render as program
 from xmgen.project import Project
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
@@ -29,6 +31,7 @@ from xmgen.rehearsal.cloud.refusals import refusal
 from xmgen.rehearsal.cloud.scheduling import amounts, has_room, less, obstacles, requests
 from xmgen.rehearsal.cloud.store import Item, Store
 from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.stack import folder as stack
 
 Json = dict[str, Any]
 ZONE = "us-central2-b"

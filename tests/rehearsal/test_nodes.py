@@ -13,9 +13,11 @@ import pytest
 
 from tests.rehearsal.machines import KNOWN, matrix, pools_of
 from tests.rehearsal.node_pools import CLUSTER_ID, inputs
-from xmgen import gke, planner, program
 from xmgen.catalog import selection
-from xmgen.plan import Plan
+from xmgen.executors.gke import plan as gke
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.program import render as program
 from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
 from xmgen.rehearsal.cloud.refusals import refusal

@@ -13,8 +13,8 @@ from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, status, xmgen
 from tests.rehearsal.stacks import IMAGE, RETRIED, T4, compiled, tamper, write
 from tests.rehearsal.units import SECONDS, ends, names, pods_of
-from xmgen.engine.pods import how_it_failed, job_end
-from xmgen.executors.kubernetes import job_name
+from xmgen.executors.gke.jobs import job_name
+from xmgen.executors.gke.pods import how_it_failed, job_end
 from xmgen.experiment import Reference
 from xmgen.project import Project
 from xmgen.rehearsal.home import AUTH_PLUGIN

@@ -10,9 +10,9 @@ import pytest
 from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, start, status, xmgen
 from tests.rehearsal.stacks import IMAGE, T4, write
-from xmgen.executors.kubernetes import job_name
+from xmgen.executors.gke.jobs import job_name
 from xmgen.experiment import Container
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import experiment, job
 from tests.rehearsal.processes import SECONDS, until
 from tests.rehearsal.stacks import IMAGE, T4, write
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cluster import PROGRAMS

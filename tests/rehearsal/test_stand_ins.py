@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.engine.harness import Project
 from tests.gcp_programs import SDK
 from xmgen import project
-from xmgen.engine import pulumi as cli
+from xmgen.pulumi_cli import pulumi as cli
 from xmgen.rehearsal import home
 from xmgen.rehearsal.cloud.server import VARIABLE
 from xmgen.rehearsal.rehearsal import Rehearsal

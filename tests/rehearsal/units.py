@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xmgen.engine.pods import job_end
-from xmgen.executors.kubernetes import job_name
-from xmgen.plan import Plan
+from xmgen.executors.gke.jobs import job_name
+from xmgen.executors.gke.pods import job_end
+from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 
 SECONDS = 120.0

@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from xmgen import recording, xm, xm_local
 from xmgen.experiment import Experiment
-from xmgen.recording import Recording
-from xmgen.xm_local import conversion
-from xmgen.xm_local.experiment import LocalExperiment
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api import xm, xm_local
+from xmgen.frontends.xmanager.api.xm_local import conversion
+from xmgen.frontends.xmanager.api.xm_local.experiment import LocalExperiment
+from xmgen.frontends.xmanager.recording import Recording
 
 XID = 7
 

@@ -9,10 +9,10 @@ import pytest
 from tests.builders import XID
 from tests.builders import job as local_job
 from tests.on_gke import SLICE, T4, experiment, job, kubernetes
-from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment, JobRequirements, Kubernetes, Vertex
-from xmgen.xm_contrib.contrib.addressing import k8s_pod_domain
+from xmgen.frontends.xmanager.api.contrib.addressing import k8s_pod_domain
+from xmgen.plan import planner
 
 HERE = "work unit 1, job worker"
 GIVES_IT = "does: `contrib.addressing.k8s_pod_domain` gives it"

@@ -6,7 +6,7 @@ import pytest
 
 from xmgen.commands.again import Again
 from xmgen.commands.on_cluster import Found
-from xmgen.engine.jobs import Rerun
+from xmgen.executors.gke.live import Rerun
 
 
 @pytest.mark.parametrize(

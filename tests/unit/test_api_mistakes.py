@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xmgen.errors import InputError, Problem
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
 
 
 def problems(folder: Path, text: str) -> list[Problem]:

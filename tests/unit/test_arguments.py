@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xmgen import arguments, summary
+from xmgen import arguments
 from xmgen.experiment import Arg, Job, Local, ShellSafeArg, WorkUnit
+from xmgen.program import summary
 
 
 def unit(*args: Arg, **env: str) -> WorkUnit:

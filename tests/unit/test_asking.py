@@ -11,13 +11,13 @@ import pytest
 from tests import builders
 from tests.on_gke import experiment, job
 from tests.vertex import manifests as vertex
-from xmgen import planner
 from xmgen.commands import asking, operate
 from xmgen.commands.operation import Options
-from xmgen.engine import trials
 from xmgen.experiment import Experiment
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import trials
 from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
 from xmgen.review.resources import resources
 

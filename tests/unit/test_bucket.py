@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.vertex.manifests import experiment, job
-from xmgen import planner
 from xmgen.commands import bucket
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Local
+from xmgen.plan import planner
 from xmgen.project import Project
 
 ON_VERTEX = planner.plan(experiment(job()))

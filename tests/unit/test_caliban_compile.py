@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from xmgen import compiler, init, lock
+from xmgen import compiler
 from xmgen.cli import cli
 from xmgen.errors import InputError
 from xmgen.experiment import (
@@ -28,6 +28,7 @@ from xmgen.experiment import (
     Vertex,
 )
 from xmgen.project import Project
+from xmgen.stack import init, lock
 
 SECRET = "s3cr/et"
 MLFLOW = {

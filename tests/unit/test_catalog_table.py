@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from xmgen import catalog, xm
+from xmgen import catalog
 from xmgen.catalog import allocatable, tiers
 from xmgen.catalog.table import Row, accelerator_table, markdown
 from xmgen.cli import cli
 from xmgen.experiment import Accelerator
 from xmgen.frontends.spec.requirements import Requirements
+from xmgen.frontends.xmanager.api import xm
 
 PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text(encoding="utf-8")
 

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from xmgen import init, lock
 from xmgen.cli import cli
 from xmgen.commands import cluster, operate
-from xmgen.engine import session
 from xmgen.errors import InputError
 from xmgen.experiment import ClusterChoice
 from xmgen.project import Project
+from xmgen.pulumi_cli import session
+from xmgen.stack import init, lock
 
 TEAM = """
 title: Team

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.conftest import ROOT
-from xmgen import init
 from xmgen.cli import cli
 from xmgen.commands import target
 from xmgen.project import find
+from xmgen.stack import init
 
 SOURCE = "first/experiment.yaml"
 

@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.conftest import ROOT
-from xmgen import init, project
+from xmgen import project
 from xmgen.cli import cli
+from xmgen.stack import init
 
 FILES = [
     "Pulumi.yaml",

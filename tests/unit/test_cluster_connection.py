@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import pytest
 
-from xmgen.engine import kubernetes
-from xmgen.engine.session import Session
 from xmgen.errors import OperationError
+from xmgen.executors.gke import connection as kubernetes
+from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.rehearsal import certificates
 from xmgen.rehearsal.servers import free_port

@@ -9,10 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from tests import programs, type_checks
-from xmgen import compiler, lock, planner, program, stack
+from xmgen import compiler
 from xmgen.cli import cli
 from xmgen.commands import target
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.program import render as program
+from xmgen.stack import folder as stack
+from xmgen.stack import lock
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted(path.parent.name for path in ROOT.glob("stacks/*/experiment.lock.json"))

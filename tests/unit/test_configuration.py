@@ -12,12 +12,13 @@ import yaml
 from click.testing import CliRunner
 
 from tests.conftest import ROOT
-from xmgen import configuration, init, project
+from xmgen import project
 from xmgen.cli import cli
 from xmgen.commands import setting_values, settings
-from xmgen.configuration import Setting
 from xmgen.errors import InputError, Problem
 from xmgen.project import Project
+from xmgen.stack import configuration, init
+from xmgen.stack.configuration import Setting
 
 PROGRAM = """
 import pulumi

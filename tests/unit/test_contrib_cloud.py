@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from xmgen import recording
 from xmgen.experiment import Experiment, Reference, TensorboardCapability, Vertex
-from xmgen.frontends import xmanager
-from xmgen.recording import Recording
-from xmgen.xm_contrib.cloud import auth, build_image, kubernetes, utils
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api.cloud import auth, build_image, kubernetes, utils
+from xmgen.frontends.xmanager.recording import Recording
 
 
 def load(folder: Path, text: str) -> Experiment:

@@ -12,7 +12,7 @@ import pytest
 
 from xmgen.errors import InputError
 from xmgen.experiment import CommandList, Experiment, Job, Kubernetes, PythonContainer
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
 
 SCRIPT = """
 from absl import app
@@ -107,9 +107,9 @@ def test_folders_to_import_from(tmp_path: Path) -> None:
 
 IN_THE_CONTAINER = """
 import runpy, sys
-from xmgen import recording
-from xmgen.frontends import aliasing
-from xmgen.xm_local import conversion
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager import aliasing
+from xmgen.frontends.xmanager.api.xm_local import conversion
 sys.argv = ['process_entry.py', '--data_file=job.pkl', '--init_file=init.pkl', '--level=1']
 sys.path.insert(0, '')
 inner = recording.Recording(stack='inner', experiment_id=7)
@@ -151,7 +151,7 @@ def test_the_same_script_gives_the_same_bytes(tmp_path: Path) -> None:
             """
             import sys
             from pathlib import Path
-            from xmgen.frontends import xmanager
+            from xmgen.frontends.xmanager import loader as xmanager
             script = Path(sys.argv[1])
             flags = ['--xm_db_yaml_config_path=records.yaml']
             print(xmanager.load(script, root=script.parent, stack='sweep', flags=flags).executables[0].digest)

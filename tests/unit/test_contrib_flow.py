@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from xmgen import recording, xm, xm_local
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.recording import Recording
-from xmgen.xm_contrib.contrib import flow
-from xmgen.xm_local import conversion
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api import xm, xm_local
+from xmgen.frontends.xmanager.api.contrib import flow
+from xmgen.frontends.xmanager.api.xm_local import conversion
+from xmgen.frontends.xmanager.recording import Recording
 
 
 def graph(folder: Path, dependencies: dict[str, list[str]], *names: str, **options: Any) -> Experiment:

@@ -8,8 +8,8 @@ import pytest
 from absl import app, flags
 from absl.testing import flagsaver
 
-from xmgen import xm_local
-from xmgen.xm_contrib.contrib import gcs
+from xmgen.frontends.xmanager.api import xm_local
+from xmgen.frontends.xmanager.api.contrib import gcs
 
 assert xm_local  # defines --xm_gcs_path
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from xmgen.engine import backend as backends
-from xmgen.engine.backend import Backend
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
+from xmgen.pulumi_cli import backend as backends
+from xmgen.pulumi_cli.backend import Backend
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from xmgen.engine import events
-from xmgen.engine.events import Kept, Message, Progress, Removed, ResourceStep, Step
-from xmgen.engine.trials import Trial
+from xmgen.pulumi_cli import events
+from xmgen.pulumi_cli.events import Kept, Message, Progress, Removed, ResourceStep, Step
+from xmgen.pulumi_cli.trials import Trial
 
 ROWS = [("a", {"rate": "1"}), ("b", {"rate": "2"})]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xmgen.engine.import_ids import import_id
+from xmgen.pulumi_cli.import_ids import import_id
 from xmgen.rehearsal.cloud import kinds
 
 PROVIDER = {"project": "acme"}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.engine_states import IMAGE, NETWORK, NETWORK_ID, PROVIDER_URN, RUN, TENSORBOARD, resource, state
-from xmgen.engine import interrupted
-from xmgen.engine.events import Progress
-from xmgen.engine.interrupted import MARK
-from xmgen.engine.state import StateResource
+from xmgen.pulumi_cli import interrupted
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.interrupted import MARK
+from xmgen.pulumi_cli.state import StateResource
 
 BEGUN = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 SOUGHT = {**NETWORK, "id": NETWORK_ID}

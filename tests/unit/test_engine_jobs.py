@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 
 from tests.on_gke import experiment, job, kubernetes
-from xmgen import planner
-from xmgen.engine import jobs
-from xmgen.engine.jobs import Rerun
-from xmgen.engine.kubernetes import Connection
-from xmgen.executors.kubernetes import job_name, resource_name
+from xmgen.executors.gke import live as jobs
+from xmgen.executors.gke.connection import Connection
+from xmgen.executors.gke.jobs import job_name, resource_name
+from xmgen.executors.gke.live import Rerun
+from xmgen.plan import planner
 from xmgen.resource_types import JOB
 
 GROUP = tuple(

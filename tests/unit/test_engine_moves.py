@@ -11,12 +11,14 @@ import pytest
 import yaml
 
 from tests.builders import experiment, job
-from xmgen import init, planner, project
-from xmgen.engine import moves
+from xmgen import project
 from xmgen.experiment import ClusterChoice, Container, JobRequirements, Kubernetes, Local
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import moves
 from xmgen.resource_types import CLUSTER, SUBNETWORK
+from xmgen.stack import init
 
 IMAGE = Container(name="trainer", image="python:3.11")
 THERE = ClusterChoice(kind="existing", name="prod", location="europe-west4-b")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from xmgen.engine import orphans
+from xmgen.pulumi_cli import orphans
 from xmgen.rehearsal.servers import free_port
 
 SLEEP = "import sys, time; print('ready', flush=True); time.sleep(600)"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kubernetes_answers import ended, job, pod, true
-from xmgen.engine import pods
+from xmgen.executors.gke import pods
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
 UNPLACED = pod("Pending", {"type": "PodScheduled", "status": "False", "message": NO_ROOM}, node=None)

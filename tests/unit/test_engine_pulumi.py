@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from xmgen.engine import pulumi as cli
-from xmgen.engine import wording
-from xmgen.engine.pulumi import Pulumi
 from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
+from xmgen.pulumi_cli import pulumi as cli
+from xmgen.pulumi_cli import wording
+from xmgen.pulumi_cli.pulumi import Pulumi
 
 PYTHON_BIN = Path(sys.executable).parent
 

@@ -16,14 +16,14 @@ from typing import Any, cast
 import pytest
 
 from tests.engine_states import IMAGE, NETWORK, NETWORK_ID, TENSORBOARD, resource, state
-from xmgen.engine import interrupted, orphans
-from xmgen.engine.backend import Backend
-from xmgen.engine.events import Progress
-from xmgen.engine.interrupted import MARK
-from xmgen.engine.pulumi import Pulumi
-from xmgen.engine.session import Session
 from xmgen.errors import OperationError
 from xmgen.project import Project
+from xmgen.pulumi_cli import interrupted, orphans
+from xmgen.pulumi_cli.backend import Backend
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.interrupted import MARK
+from xmgen.pulumi_cli.pulumi import Pulumi
+from xmgen.pulumi_cli.session import Session
 
 CLUSTER = resource("gcp:container/cluster:Cluster", "one", inputs={"name": "one-1234567", "location": "z"})
 CLUSTER_ID = "projects/acme/locations/z/clusters/one-1234567"

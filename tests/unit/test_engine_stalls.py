@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xmgen.engine import stalls, watches
+from xmgen.pulumi_cli import stalls, watches
 
 URN = "urn:pulumi:dev::experiments::kubernetes:batch/v1:Job::train"
 OTHER = "urn:pulumi:dev::experiments::kubernetes:batch/v1:Job::other"

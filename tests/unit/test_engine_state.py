@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from xmgen.engine import state
-from xmgen.engine.state import PendingOperation, StateResource
+from xmgen.pulumi_cli import state
+from xmgen.pulumi_cli.state import PendingOperation, StateResource
 
 STACK = "urn:pulumi:dev::experiments::pulumi:pulumi:Stack::experiments-dev"
 PROVIDER = "urn:pulumi:dev::experiments::pulumi:providers:gcp::default"

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from xmgen.engine import trials
-from xmgen.engine.state import StateResource
-from xmgen.engine.trials import Trial
+from xmgen.pulumi_cli import trials
+from xmgen.pulumi_cli.state import StateResource
+from xmgen.pulumi_cli.trials import Trial
 from xmgen.pulumi_values import SECRET, SIGNATURE
 
 

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from xmgen.engine import wording
+from xmgen.pulumi_cli import wording
 
 HOST = '  File "/opt/bin/pulumi-language-python-exec", line 232, in <module>\n    loop.run_until_complete(coro)\n'
 SDK = (

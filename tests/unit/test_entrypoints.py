@@ -9,10 +9,10 @@ import pytest
 
 from tests.builders import experiment, python_container
 from tests.unit.spec_files import load, problems
-from xmgen import entrypoints, planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import ModuleName
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.plan import entrypoints, planner
 
 FILES = ["train.py", "data/__init__.py", "data/fetch.py", "tool/__main__.py", "notes.txt"]
 HERE = (None, None)

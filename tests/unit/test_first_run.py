@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from xmgen import configuration, project
+from xmgen import project
 from xmgen.cli import cli
 from xmgen.commands import settings
+from xmgen.stack import configuration
 
 PAGE = (ROOT / "docs" / "first-run.md").read_text(encoding="utf-8")
 COMMANDS = [line.strip() for line in re.findall(r"^    (\S.*)$", PAGE.split("## In pull requests")[0], re.MULTILINE)]

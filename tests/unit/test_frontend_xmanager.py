@@ -17,7 +17,7 @@ from absl import flags as absl_flags
 from xmgen import names
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
 
 LAUNCH = """
 from xmanager import xm, xm_local
@@ -361,7 +361,7 @@ def test_what_a_script_prints_goes_to_stderr(tmp_path: Path) -> None:
         """,
     )
     program = (
-        "from pathlib import Path; from xmgen.frontends import xmanager; print('before');"
+        "from pathlib import Path; from xmgen.frontends.xmanager import loader as xmanager; print('before');"
         f"xmanager.load(Path({str(script)!r}), root=Path({str(tmp_path)!r}), stack='sweep'); print('after')"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

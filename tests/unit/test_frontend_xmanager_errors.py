@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from xmgen.errors import InputError, Problem
-from xmgen.frontends import stall, xmanager
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.frontends.xmanager import stall
 
 HEAD = "from xmanager import xm, xm_local\n"
 

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from tests.on_gke import T4, cluster_only, experiment, job, kubernetes, manifests, pod
-from xmgen import gke, planner
 from xmgen.catalog import catalog
 from xmgen.catalog.placement import Placement
 from xmgen.catalog.pools import Demand, plan_pools
 from xmgen.catalog.selection import available_resources, select
 from xmgen.errors import InputError
-from xmgen.executors.kubernetes import SIDECAR
+from xmgen.executors.gke import plan as gke
+from xmgen.executors.gke.jobs import SIDECAR
 from xmgen.experiment import Accelerator, ClusterChoice, Experiment, JobRequirements, Kubernetes, PoolRequest
-from xmgen.plan import Cluster, Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Cluster, Plan
 
 TEAM = ClusterChoice(kind="stack", name="team")
 SLICE = Accelerator(type="tpu_v5e", topology="4x4")

@@ -10,7 +10,7 @@ import yaml
 
 from tests.gcp_programs import Program
 from tests.gke_stacks import CLUSTER, IMAGE, JOB, NASTY, POOL, SA_MEMBER, STACKS, SUBNETWORK, TITLE
-from xmgen import planner
+from xmgen.plan import planner
 
 pytestmark = pytest.mark.gcp
 

@@ -9,9 +9,11 @@ import pytest
 
 from tests import gcp_programs
 from tests.gcp_programs import Play, Program
-from xmgen import compiler, lock, planner
-from xmgen.executors.kubernetes import resource_name
-from xmgen.plan import Plan
+from xmgen import compiler
+from xmgen.executors.gke.jobs import resource_name
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
+from xmgen.stack import lock
 
 pytestmark = pytest.mark.gcp
 

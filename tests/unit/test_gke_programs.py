@@ -14,8 +14,8 @@ import pytest
 from tests import gcp_programs, programs
 from tests.gcp_programs import Program
 from tests.gke_stacks import CLUSTER, IMAGE, JOB, POOL, SA_MEMBER, STACKS
-from xmgen import planner
-from xmgen.surroundings import surroundings
+from xmgen.plan import planner
+from xmgen.program.surroundings import surroundings
 
 pytestmark = pytest.mark.gcp
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
-from xmgen import planner
-from xmgen.engine import events, trials
-from xmgen.engine.state import StateResource
-from xmgen.engine.trials import combined, job_status
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
+from xmgen.plan import planner
+from xmgen.pulumi_cli import events, trials
+from xmgen.pulumi_cli.state import StateResource
+from xmgen.pulumi_cli.trials import combined, job_status
 from xmgen.resource_types import CLUSTER, IMAGE, JOB, NODE_POOL
 from xmgen.review import report
 from xmgen.review.compare import ResourceChange, compare

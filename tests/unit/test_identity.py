@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import XID, experiment, job, python_container
-from xmgen import planner
 from xmgen.experiment import DockerOptions, Experiment, JobRequirements, Local, ShellSafeArg
-from xmgen.identity import identities
+from xmgen.plan import planner
+from xmgen.plan.identity import identities
 
 TRIALS = [job(f"--lr={rate}") for rate in (0.1, 0.2, 0.3)]
 

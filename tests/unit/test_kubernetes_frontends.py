@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from xmgen import compiler, planner, program
+from xmgen import compiler
 from xmgen.errors import InputError
 from xmgen.experiment import Experiment, Kubernetes, PythonContainer, Reference, Volume
+from xmgen.plan import planner
+from xmgen.program import render as program
 
 SCRIPT = """
 from absl import app

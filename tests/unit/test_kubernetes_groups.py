@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import XID
 from tests.on_gke import SLICE, T4, TRAINER, container, experiment, job, kubernetes, manifest, manifests, names, pod
-from xmgen import planner
 from xmgen.experiment import Accelerator, Container, Kubernetes
+from xmgen.plan import planner
 
 
 def test_replicas_are_the_pods_of_an_indexed_job() -> None:

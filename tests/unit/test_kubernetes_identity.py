@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.on_gke import TRAINER, experiment, job, kubernetes, manifests, names
-from xmgen import planner
-from xmgen.executors.kubernetes import resource_name
+from xmgen.executors.gke.jobs import resource_name
 from xmgen.experiment import Accelerator, Experiment
-from xmgen.plan import Manifest
+from xmgen.plan import planner
+from xmgen.plan.model import Manifest
 
 RATES = [f"--lr=0.{number:02}" for number in range(1, 21)]
 OTHER = replace(TRAINER, name="other", digest="sha256:other")

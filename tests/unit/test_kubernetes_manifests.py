@@ -11,8 +11,8 @@ import yaml
 
 from tests.builders import python_container
 from tests.on_gke import SLICE, T4, TRAINER, container, experiment, job, kubernetes, manifest, manifests, pod
-from xmgen import planner
 from xmgen.experiment import Accelerator, Container, Experiment, Reference, ShellSafeArg
+from xmgen.plan import planner
 
 TAG = planner.plan(experiment()).images[0].tag
 ANNOTATIONS = {

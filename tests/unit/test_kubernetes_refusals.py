@@ -9,7 +9,6 @@ import pytest
 
 from tests.builders import job as local_job
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
-from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
     Accelerator,
@@ -26,6 +25,7 @@ from xmgen.experiment import (
     ShellSafeArg,
     Volume,
 )
+from xmgen.plan import planner
 
 
 def problems(made: Experiment) -> list[str]:

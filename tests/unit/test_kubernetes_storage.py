@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from tests.on_gke import T4, cluster_only, container, experiment, job, kubernetes, manifests, pod
-from xmgen import planner
 from xmgen.errors import InputError
 from xmgen.experiment import ClusterChoice, Experiment, Volume
+from xmgen.plan import planner
 
 
 def test_storage_priority_and_retries() -> None:

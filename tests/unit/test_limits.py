@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from xmgen import planner
 from xmgen.errors import InputError
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.plan import planner
 
 SCRIPT = """\
 from xmanager import xm, xm_local

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.builders import experiment, job
-from xmgen import lock
 from xmgen.errors import InputError
+from xmgen.stack import lock
 
 
 def test_a_lock_file_gives_the_experiment_back() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.builders import experiment, job
-from xmgen import planner
 from xmgen.commands import logs_here
-from xmgen.engine.pod_logs import Window
 from xmgen.errors import OperationError
+from xmgen.executors.gke.pod_logs import Window
+from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
 

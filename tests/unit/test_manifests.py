@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmgen import manifests
+from xmgen.program import manifests
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     [

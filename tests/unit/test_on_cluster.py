@@ -10,16 +10,17 @@ from typing import cast
 import pytest
 
 from tests.on_gke import experiment, job
-from xmgen import lock, planner
 from xmgen.commands import on_cluster, operate
 from xmgen.commands.again import Again
 from xmgen.commands.on_cluster import Preparation, Room
 from xmgen.commands.operation import Options, Outcome
-from xmgen.engine.events import Progress
-from xmgen.engine.session import Session
-from xmgen.engine.trials import Status, Trial
 from xmgen.errors import OperationError, Problem
+from xmgen.plan import planner
 from xmgen.project import Project
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.trials import Status, Trial
+from xmgen.stack import lock
 
 PLAN = planner.plan(experiment(job("--lr=1")))
 WORK = cast(Session, SimpleNamespace(export=lambda: ""))

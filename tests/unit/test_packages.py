@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import ROOT
-from xmgen import init
 from xmgen.cli import cli
 from xmgen.commands import packages
 from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
+from xmgen.stack import init
 
 PROGRAM = """\
 import pulumi

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.builders import XID
-from xmgen import planner
 from xmgen.errors import InputError
-from xmgen.frontends import xmanager
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.plan import planner
 
 
 def test_what_no_machine_has_is_said_of_the_line_that_asks_for_it(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.builders import XID, experiment, job, python_container
 from tests.on_gke import kubernetes
-from xmgen import planner
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
     Accelerator,
@@ -28,6 +27,7 @@ from xmgen.experiment import (
     TensorboardCapability,
     Vertex,
 )
+from xmgen.plan import planner
 from xmgen.pulumi_values import UNKNOWN, UNKNOWNS
 
 DIGEST = "sha256:" + "0" * 64

@@ -11,14 +11,15 @@ import pytest
 
 from tests.builders import experiment, job
 from tests.kubernetes_answers import ended, pod, true
-from xmgen import planner
 from xmgen.commands.logs import seconds
-from xmgen.engine import pod_logs, trials
-from xmgen.engine.kubernetes import Connection, Refused
-from xmgen.engine.pod_logs import Followed, Log, Printed, Window
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.executors.kubernetes import job_name, resource_name
+from xmgen.executors.gke import pod_logs
+from xmgen.executors.gke.connection import Connection, Refused
+from xmgen.executors.gke.jobs import job_name, resource_name
+from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
 from xmgen.experiment import Kubernetes
+from xmgen.plan import planner
+from xmgen.pulumi_cli import trials
 
 PATH = "/api/v1/namespaces/ours/pods/train-1-abcde/log"
 RUNS = Log(PATH, "train", "train-1-abcde", "running")

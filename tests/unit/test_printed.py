@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xmgen.printed import LONGEST, cut, drawn
+from xmgen.terminal_lines import LONGEST, cut, drawn
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tests import programs, type_checks
 from tests.builders import XID, experiment, job, python_container
-from xmgen import planner, program
 from xmgen.experiment import Container, Experiment, ShellSafeArg
+from xmgen.plan import planner
+from xmgen.program import render as program
 
 NASTY = [
     "{{ 7 * 7 }}",
@@ -138,7 +139,8 @@ def fields(compiled: Experiment) -> dict[str, Any]:
 
 def test_the_same_input_gives_the_same_bytes_anywhere(tmp_path: Path) -> None:
     script = (
-        "from tests.builders import *; from xmgen import planner, program; import json, sys;"
+        "from tests.builders import *; import json, sys;"
+        "from xmgen.plan import planner; from xmgen.program import render as program;"
         "files = program.render(planner.plan(experiment(job('--a=1', env={'B': '1', 'A': '2'}), job('--a=2'))));"
         "sys.stdout.write(json.dumps(files))"
     )

@@ -7,8 +7,8 @@ import pytest
 from xmgen.commands.operate import closing
 from xmgen.commands.operation import Outcome
 from xmgen.commands.progress import line
-from xmgen.engine.events import Change, Message, Progress, Removed, ResourceStep
-from xmgen.engine.trials import Trial
+from xmgen.pulumi_cli.events import Change, Message, Progress, Removed, ResourceStep
+from xmgen.pulumi_cli.trials import Trial
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 from tests import builders
 from xmgen import sources
-from xmgen.lock import dumps
 from xmgen.provider import wire
 from xmgen.provider.code_resource import CodeResource
 from xmgen.provider.resource import Difference, Request, State
+from xmgen.stack.lock import dumps
 from xmgen.urns import Urn
 
 URN = Urn("urn:pulumi:dev::experiments::xmgen:index:Code::trainer")

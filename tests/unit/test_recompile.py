@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import builders
-from xmgen import recompile
+from xmgen.stack import recompile
 
 
 @pytest.mark.parametrize(

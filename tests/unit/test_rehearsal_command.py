@@ -15,9 +15,9 @@ from tests.rehearsal_reports import EVERYTHING, node, pod
 from xmgen import project
 from xmgen.commands import output
 from xmgen.commands import rehearse as command
-from xmgen.engine.events import Change, Message, Progress, ResourceStep
 from xmgen.errors import InputError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
+from xmgen.pulumi_cli.events import Change, Message, Progress, ResourceStep
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report
 

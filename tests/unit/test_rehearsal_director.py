@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from xmgen.executors.slices import SLICE_LABEL
+from xmgen.executors.gke.slices import SLICE_LABEL
 from xmgen.rehearsal.api import Answer, Api
 from xmgen.rehearsal.cloud.pools import Pools, View
 from xmgen.rehearsal.cluster import SimulatedCluster

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.on_gke import experiment, job, kubernetes
-from xmgen import planner
 from xmgen.commands import rehearse
 from xmgen.errors import InputError, Problem
+from xmgen.plan import planner
 from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.outcomes import Rule
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from tests.builders import experiment, job
-from xmgen import planner
+from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.rehearsal import settings
 

@@ -6,8 +6,8 @@ import pytest
 
 from xmgen.commands import output
 from xmgen.commands.results import print_failures
-from xmgen.engine.trials import Trial
 from xmgen.errors import InputError, Problem
+from xmgen.pulumi_cli.trials import Trial
 
 
 def test_a_long_reason_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,13 @@ from click.testing import CliRunner
 
 from tests import on_gke
 from tests.builders import experiment, job, python_container
-from xmgen import lock, planner, sources
+from xmgen import sources
 from xmgen.cli import cli
 from xmgen.experiment import Experiment, JobRequirements, Local
+from xmgen.plan import planner
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange, compare
 from xmgen.review.report import markdown
+from xmgen.stack import lock
 
 Change = tuple[str, dict[str, str], tuple[Reason, ...]]
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests.builders import job as any_job
 from tests.on_gke import T4, cluster_only, experiment, job, kubernetes
-from xmgen import names, planner
+from xmgen import names
 from xmgen.experiment import ClusterChoice, Experiment, Job, JobRequirements, PoolRequest, Vertex, Volume
-from xmgen.plan import Cluster, Plan, VertexPlace
+from xmgen.plan import planner
+from xmgen.plan.model import Cluster, Plan, VertexPlace
 from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, OBJECTS
 from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange, compare
 from xmgen.review.report import as_json, markdown

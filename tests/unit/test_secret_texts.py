@@ -12,12 +12,13 @@ import pytest
 from tests.engine_states import resource, state
 from tests.kubernetes_answers import ended, pod, true
 from tests.on_gke import experiment, job
-from xmgen import planner
-from xmgen.engine import jobs, secret_texts
-from xmgen.engine.kubernetes import Connection
-from xmgen.engine.session import Session
-from xmgen.engine.state import StateResource
-from xmgen.executors.kubernetes import job_name
+from xmgen.executors.gke import live as jobs
+from xmgen.executors.gke.connection import Connection
+from xmgen.executors.gke.jobs import job_name
+from xmgen.plan import planner
+from xmgen.pulumi_cli import secret_texts
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.state import StateResource
 from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.resource_types import CUSTOM_JOB
 from xmgen.resource_types import SECRET as KUBERNETES_SECRET

@@ -13,7 +13,7 @@ import yaml
 
 from xmgen.frontends import spec
 from xmgen.frontends.spec import document, requirements
-from xmgen.xm import ResourceType
+from xmgen.frontends.xmanager.api.xm import ResourceType
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/experiment-yaml.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.spec_files import HEAD, load, load_units, problems
-from xmgen import planner
 from xmgen.errors import InputError
+from xmgen.plan import planner
 
 JOB = "job: {executable: trainer, executor: {kind: local}}"
 

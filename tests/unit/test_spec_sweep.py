@@ -154,7 +154,7 @@ train:
 """,
     )
     program = (
-        "from pathlib import Path; from xmgen.frontends import spec; from xmgen import lock;"
+        "from pathlib import Path; from xmgen.frontends import spec; from xmgen.stack import lock;"
         "print(lock.dumps(spec.load(Path('experiment.yaml'), root=Path('.'), stack='s')))"
     )
     texts = {

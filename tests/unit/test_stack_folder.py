@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.builders import experiment, job, python_container
-from xmgen import planner, program, project, stack, staging
+from xmgen import project
 from xmgen.errors import OperationError
+from xmgen.plan import planner
+from xmgen.program import render as program
+from xmgen.stack import folder as stack
+from xmgen.stack import staging
 
 FILES = program.render(planner.plan(experiment(job("--a=1"))))
 OTHER = program.render(planner.plan(experiment(job("--a=2"), title="Another", executables=(python_container(),))))

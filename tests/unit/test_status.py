@@ -8,12 +8,12 @@ import pytest
 
 from tests import builders
 from tests.on_gke import experiment, job
-from xmgen import planner
 from xmgen.commands import status
-from xmgen.engine.trials import Status, Trial
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import Entry, RunFolder, State
+from xmgen.pulumi_cli.trials import Status, Trial
 
 HERE = planner.plan(builders.experiment(builders.job("--lr=1"), builders.job("--lr=2"), builders.job("--lr=3")))
 GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))

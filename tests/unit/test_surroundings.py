@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from xmgen import compiler, lock, planner
-from xmgen.summary import Surrounding
-from xmgen.surroundings import surroundings
+from xmgen import compiler
+from xmgen.plan import planner
+from xmgen.program.summary import Surrounding
+from xmgen.program.surroundings import surroundings
+from xmgen.stack import lock
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from xmgen.engine.pulumi import MINIMUM_VERSION
+from xmgen.pulumi_cli.pulumi import MINIMUM_VERSION
 from xmgen.rehearsal.cluster import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,24 +7,24 @@ import types
 
 import pytest
 
-import xmgen.xm
-import xmgen.xm.core
-from xmgen.frontends import aliasing
+import xmgen.frontends.xmanager.api.xm
+import xmgen.frontends.xmanager.api.xm.core
+from xmgen.frontends.xmanager import aliasing
 
 
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("xmanager.xm", "xmgen.xm"),
-        ("xmanager.xm.core", "xmgen.xm.core"),
-        ("xmanager.xm_local", "xmgen.xm_local"),
-        ("xmanager.xm_local.executables", "xmgen.xm_local.executables"),
-        ("xmanager.xm_flags", "xmgen.xm_flags"),
-        ("xmanager.xm_mock", "xmgen.xm_mock"),
-        ("xmanager.contrib", "xmgen.xm_contrib.contrib"),
-        ("xmanager.contrib.addressing", "xmgen.xm_contrib.contrib.addressing"),
-        ("xmanager.cloud.auth", "xmgen.xm_contrib.cloud.auth"),
-        ("xmanager.vizier.vizier_cloud", "xmgen.xm_contrib.vizier.vizier_cloud"),
+        ("xmanager.xm", "xmgen.frontends.xmanager.api.xm"),
+        ("xmanager.xm.core", "xmgen.frontends.xmanager.api.xm.core"),
+        ("xmanager.xm_local", "xmgen.frontends.xmanager.api.xm_local"),
+        ("xmanager.xm_local.executables", "xmgen.frontends.xmanager.api.xm_local.executables"),
+        ("xmanager.xm_flags", "xmgen.frontends.xmanager.api.xm_flags"),
+        ("xmanager.xm_mock", "xmgen.frontends.xmanager.api.xm_mock"),
+        ("xmanager.contrib", "xmgen.frontends.xmanager.api.contrib"),
+        ("xmanager.contrib.addressing", "xmgen.frontends.xmanager.api.contrib.addressing"),
+        ("xmanager.cloud.auth", "xmgen.frontends.xmanager.api.cloud.auth"),
+        ("xmanager.vizier.vizier_cloud", "xmgen.frontends.xmanager.api.vizier.vizier_cloud"),
     ],
 )
 def test_modules_are_ours(name, ours):
@@ -40,9 +40,9 @@ def test_both_ways_to_import():
     with aliasing.aliased():
         names = {}
         exec("from xmanager import xm, xm_local\nimport xmanager.xm.core as core\nimport xmanager", names)
-        assert names["xm"] is xmgen.xm
-        assert names["core"] is xmgen.xm.core
-        assert names["xmanager"].xm is xmgen.xm
+        assert names["xm"] is xmgen.frontends.xmanager.api.xm
+        assert names["core"] is xmgen.frontends.xmanager.api.xm.core
+        assert names["xmanager"].xm is xmgen.frontends.xmanager.api.xm
         assert names["xm_local"].auth is importlib.import_module("xmanager.cloud.auth")
 
 
@@ -58,7 +58,7 @@ def test_an_installed_xmanager_is_back_afterwards(monkeypatch):
     monkeypatch.setitem(sys.modules, "xmanager", installed)
     monkeypatch.setitem(sys.modules, "xmanager.xm", part)
     with pytest.raises(LookupError), aliasing.aliased():
-        assert importlib.import_module("xmanager.xm") is xmgen.xm
+        assert importlib.import_module("xmanager.xm") is xmgen.frontends.xmanager.api.xm
         raise LookupError
     assert sys.modules["xmanager"] is installed
     assert sys.modules["xmanager.xm"] is part
@@ -78,7 +78,7 @@ def test_aliases_may_overlap():
         thread.start()
         assert inside.wait(30)
     try:
-        assert importlib.import_module("xmanager.xm") is xmgen.xm
+        assert importlib.import_module("xmanager.xm") is xmgen.frontends.xmanager.api.xm
     finally:
         leave.set()
         thread.join()

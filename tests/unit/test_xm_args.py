@@ -5,9 +5,9 @@ import enum
 import pytest
 
 from tests.unit import launching
-from xmgen import xm, xm_local
 from xmgen.errors import InputError
 from xmgen.experiment import ShellSafeArg
+from xmgen.frontends.xmanager.api import xm, xm_local
 
 
 class Mode(enum.Enum):

@@ -6,8 +6,9 @@ import pytest
 
 from tests.unit import launching
 from tests.unit.launching import edges, job
-from xmgen import recording, xm, xm_local
 from xmgen.errors import InputError
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api import xm, xm_local
 
 
 @pytest.fixture

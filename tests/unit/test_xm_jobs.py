@@ -8,10 +8,11 @@ import pytest
 
 from tests.unit import launching
 from tests.unit.launching import job
-from xmgen import recording, xm, xm_local
 from xmgen.errors import InputError
 from xmgen.experiment import DockerOptions, Kubernetes, Local, TensorboardCapability, Vertex
-from xmgen.xm import job_operators, loops
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api import xm, xm_local
+from xmgen.frontends.xmanager.api.xm import job_operators, loops
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit import launching
 from tests.unit.launching import job
-from xmgen import names, recording, sources, xm, xm_local
+from xmgen import names, sources
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import (
     BazelBinary,
@@ -24,10 +24,12 @@ from xmgen.experiment import (
     PythonContainer,
     Reference,
 )
-from xmgen.recording import Recording
-from xmgen.xm.core import get_xid_from_context
-from xmgen.xm_local import conversion, executables
-from xmgen.xm_local.experiment import LocalExperiment
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api import xm, xm_local
+from xmgen.frontends.xmanager.api.xm.core import get_xid_from_context
+from xmgen.frontends.xmanager.api.xm_local import conversion, executables
+from xmgen.frontends.xmanager.api.xm_local.experiment import LocalExperiment
+from xmgen.frontends.xmanager.recording import Recording
 
 LOCAL = xm_local.Local.Spec()
 
@@ -334,7 +336,9 @@ def test_a_refusal_that_the_script_catches_still_fails_the_compile(active):
 
 
 def test_the_place_of_a_problem_is_a_line_of_the_launch_script(active):
-    source = "\nfrom xmgen import xm\ndef helper():\n    xm.JobRequirements(ram='4GiB')\nhelper()\n"
+    source = (
+        "\nfrom xmgen.frontends.xmanager.api import xm\ndef helper():\n    xm.JobRequirements(ram='4GiB')\nhelper()\n"
+    )
     active.script.write_text(source)
     with recording.use(active), pytest.raises(ValueError, match="cannot understand") as error:
         exec(compile(source, str(active.script), "exec"), {})

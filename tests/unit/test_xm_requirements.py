@@ -2,10 +2,10 @@
 
 import pytest
 
-from xmgen import xm
 from xmgen.errors import InputError
 from xmgen.experiment import Accelerator, JobRequirements
-from xmgen.xm_local.to_executor import requirements
+from xmgen.frontends.xmanager.api import xm
+from xmgen.frontends.xmanager.api.xm_local.to_executor import requirements
 
 GIB = 2**30
 

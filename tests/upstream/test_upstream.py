@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.upstream.expected import NOT_TO_PASS
-from xmgen.frontends import aliasing
+from xmgen.frontends.xmanager import aliasing
 
 UPSTREAM = Path(__file__).parents[2] / ".tools" / "upstream" / "xmanager"
 FILES = (

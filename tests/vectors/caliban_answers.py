@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from xmgen import catalog, planner
+from xmgen import catalog
 from xmgen.catalog import options
 from xmgen.catalog.model import Gpu
 from xmgen.catalog.vertex import vertex_machine
@@ -32,6 +32,7 @@ from xmgen.frontends.caliban import (
     settings,
     source,
 )
+from xmgen.plan import planner
 
 REJECTED = "rejected, without a traceback"
 USER = "alice"

@@ -16,7 +16,7 @@ from tests.vectors.invocation import ENVIRONMENT
 from tests.vectors.xmanager import FLAGS_OF_OTHERS, REFUSED, copied
 from xmgen import compiler, names
 from xmgen.errors import XmgenError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 
 FLAGS: Mapping[str, tuple[str, ...]] = {
     **FLAGS_OF_OTHERS,

@@ -11,12 +11,13 @@ from typing import Any
 from unittest import mock
 
 from tests.vectors import canonical
-from xmgen import names, xm
+from xmgen import names
 from xmgen.experiment import Arg, DockerOptions, Experiment, Job, JobRequirements, Local, Vertex, WorkUnit
-from xmgen.recording import RecordedJob, Recording
-from xmgen.xm_local.executables import PackagedExecutable
-from xmgen.xm_local.experiment import _RecordedUnit
-from xmgen.xm_local.order import in_order
+from xmgen.frontends.xmanager.api import xm
+from xmgen.frontends.xmanager.api.xm_local.executables import PackagedExecutable
+from xmgen.frontends.xmanager.api.xm_local.experiment import _RecordedUnit
+from xmgen.frontends.xmanager.api.xm_local.order import in_order
+from xmgen.frontends.xmanager.recording import RecordedJob, Recording
 
 EXECUTORS = {"local": "Local", "kubernetes": "Kubernetes", "vertex": "Vertex"}
 Comparable = Callable[[Any], Any]

@@ -13,11 +13,12 @@ from unittest import mock
 
 from tests.vectors import comparison, records
 from tests.vectors.invocation import Invocation, invocation
-from xmgen import names, recording
+from xmgen import names
 from xmgen.errors import XmgenError
 from xmgen.experiment import Experiment
-from xmgen.frontends import xmanager
-from xmgen.xm_local import conversion
+from xmgen.frontends.xmanager import loader as xmanager
+from xmgen.frontends.xmanager import recording
+from xmgen.frontends.xmanager.api.xm_local import conversion
 
 LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
 """Launch scripts of our own, with vectors."""

@@ -10,7 +10,6 @@ from typing import Any, cast
 from tests.builders import experiment as any_experiment
 from tests.builders import python_container
 from tests.conftest import ROOT
-from xmgen import planner
 from xmgen.experiment import (
     Accelerator,
     Arg,
@@ -22,6 +21,7 @@ from xmgen.experiment import (
     ShellSafeArg,
     Vertex,
 )
+from xmgen.plan import planner
 
 T4 = Accelerator(type="t4", count=1)
 A100 = Accelerator(type="a100", count=1)

@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.engine.harness import Outcome, Project, environment
 from tests.gcp_programs import SDK
 from tests.vertex.job_service import TOKEN, JobService
-from xmgen import compiler, init, names
+from xmgen import compiler, names
 from xmgen.project import Project as Folder
 from xmgen.rehearsal import home, leftovers
 from xmgen.rehearsal.cloud.cloud import Cloud
@@ -29,7 +29,8 @@ from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, TENSORBOARD, Endpoint
 from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
 from xmgen.rehearsal.cloud.store import Store
 from xmgen.resource_types import CUSTOM_JOB, IMAGE
-from xmgen.stack import write
+from xmgen.stack import init
+from xmgen.stack.folder import write
 
 CONFIG = {"gcp:project": "acme", "experiments:owner": "ada", "xmgen:vertexPollSeconds": "0.05"}
 

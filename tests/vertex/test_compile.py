@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vertex.manifests import A100, BOARD, RESERVATION, T4, experiment, job, manifests, spec, vertex
-from xmgen import lock, planner, summary
 from xmgen.experiment import Accelerator, Container, Reference, TensorboardCapability
-from xmgen.summary import WorkerPool
+from xmgen.plan import planner
+from xmgen.program import summary
+from xmgen.program.summary import WorkerPool
+from xmgen.stack import lock
 
 GIB = 2**30
 

@@ -12,15 +12,15 @@ import pytest
 
 from tests.vertex.job_service import NUMBER, TOKEN, Fault, JobService, set_state
 from tests.vertex.manifests import experiment
-from xmgen import planner
 from xmgen.commands import on_vertex
-from xmgen.engine import custom_jobs
-from xmgen.engine.session import Session
-from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError
+from xmgen.executors.vertex import live as custom_jobs
+from xmgen.plan import planner
 from xmgen.provider import custom_job_api
 from xmgen.provider.custom_job import ENDED, FAILED, LOST, SUCCEEDED
 from xmgen.provider.settings import Settings
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.state import StateResource
 from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.resource_types import CUSTOM_JOB
 

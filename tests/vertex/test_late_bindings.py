@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 from tests.vertex.manifests import WORKERPOOL0, experiment, job, spec
-from xmgen import planner
-from xmgen.executors import late_bindings
-from xmgen.executors import vertex as custom_jobs
+from xmgen.executors.vertex import custom_jobs, late_bindings
 from xmgen.experiment import ShellSafeArg
+from xmgen.plan import planner
 
 
 def test_a_late_binding_goes_through_the_wrapper_and_plain_arguments_around_it() -> None:

@@ -15,13 +15,14 @@ import pytest
 
 from tests.vertex.job_service import NUMBER, TOKEN
 from tests.vertex.manifests import experiment, job
-from xmgen import planner
 from xmgen.commands import logs_on_vertex
-from xmgen.engine import cloud_logging, session
-from xmgen.engine.pod_logs import Window
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.vertex import cloud_logging
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import session
 from xmgen.resource_types import CUSTOM_JOB
 
 FIELDS = {"resourceNames", "filter", "orderBy", "pageSize", "pageToken"}

@@ -17,10 +17,11 @@ from tests.vertex import protos
 from tests.vertex.job_service import TOKEN, JobService
 from tests.vertex.manifests import RESERVATION, STACKS, experiment, job, manifests, resolved, vertex
 from tests.vertex.requests import REQUEST
-from xmgen import catalog, compiler, planner
+from xmgen import catalog, compiler
 from xmgen.catalog.vertex import vertex_machine
 from xmgen.errors import Problem
 from xmgen.experiment import Accelerator
+from xmgen.plan import planner
 from xmgen.provider.custom_job import CustomJobResource
 from xmgen.provider.settings import Settings
 

@@ -18,9 +18,10 @@ from tests.builders import python_container
 from tests.conftest import ROOT
 from tests.gcp_programs import Play, Program
 from tests.vertex.manifests import BOARD, STACKS, WORKERPOOL0, experiment, job, vertex
-from xmgen import planner, program
 from xmgen.experiment import Accelerator, Job, Reference, TensorboardCapability
-from xmgen.xm_contrib.cloud import auth
+from xmgen.frontends.xmanager.api.cloud import auth
+from xmgen.plan import planner
+from xmgen.program import render as program
 
 
 def test_the_examples_run_here_as_well(tmp_path: Path) -> None:

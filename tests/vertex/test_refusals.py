@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.vertex.manifests import A100, BOARD, RESERVATION, T4, WORKERPOOL0, experiment, job, vertex
-from xmgen import planner, rules
+from xmgen import rules
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Accelerator, Dockerfile, Experiment, Local, ShellSafeArg, TensorboardCapability
+from xmgen.plan import planner
 
 GROUP = "work unit 1"
 TRAIN = "work unit 1, job train"

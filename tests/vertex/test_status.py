@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.vertex.manifests import experiment, job
-from xmgen import planner
-from xmgen.engine import trials
-from xmgen.engine.events import Progress
-from xmgen.engine.trials import Trial
+from xmgen.plan import planner
+from xmgen.pulumi_cli import trials
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.trials import Trial
 from xmgen.resource_types import CUSTOM_JOB
 
 

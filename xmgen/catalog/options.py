@@ -14,8 +14,8 @@ from xmgen import rules
 from xmgen.catalog import tpu
 from xmgen.catalog.model import Architecture, Catalog, Gpu, MachineType, NodeKind, Tpu, TpuSlice
 from xmgen.errors import Problem, did_you_mean
+from xmgen.executors.limits import BYTES, REPLICAS
 from xmgen.experiment import Accelerator, JobRequirements
-from xmgen.limits import BYTES, REPLICAS
 
 ARCHITECTURES: dict[str, Architecture] = {"amd64": "amd64", "haswell": "amd64", "arm64": "arm64", "arm": "arm64"}
 """GKE's names, and XManager's for the same."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from xmgen.engine import trials
-from xmgen.engine.state import resources
-from xmgen.engine.trials import Status
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
+from xmgen.pulumi_cli import trials
+from xmgen.pulumi_cli.state import resources
+from xmgen.pulumi_cli.trials import Status
 from xmgen.resource_types import CLUSTER, NODE_POOL, WORK_UNITS
 from xmgen.review.resources import resources as declared
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from xmgen import configuration
-from xmgen.configuration import Setting
 from xmgen.errors import InputError, Problem
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.stack import configuration
+from xmgen.stack.configuration import Setting
 
 VARIABLE = "GOOGLE_CLOUD_BUCKET_NAME"
 KEY = "bucket"

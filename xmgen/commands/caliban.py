@@ -21,7 +21,7 @@ from xmgen.frontends.caliban import source as frontend
 from xmgen.frontends.caliban.options import Options
 from xmgen.frontends.caliban.project import Project as CalibanProject
 from xmgen.frontends.caliban.project import exported
-from xmgen.plan import Plan, PlannedImage
+from xmgen.plan.model import Plan, PlannedImage
 from xmgen.project import Project
 
 NO_IMAGE_YET = "dry_run_tag"

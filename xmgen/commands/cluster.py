@@ -15,14 +15,17 @@ from typing import Any
 
 import yaml
 
-from xmgen import compiler, configuration, lock, planner, program, rules
-from xmgen import stack as stacks
+from xmgen import compiler, rules
 from xmgen.commands import operate, output, settings, target
-from xmgen.engine import session, trials
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.frontends import cluster as frontend
 from xmgen.frontends.spec import document
+from xmgen.plan import planner
+from xmgen.program import render as program
 from xmgen.project import Project
+from xmgen.pulumi_cli import session, trials
+from xmgen.stack import configuration, lock
+from xmgen.stack import folder as stacks
 
 FOLDER = "clusters"
 _OF_POOL = ("jobs", "reservation")

@@ -9,15 +9,18 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import arguments, configuration, lock, recompile, stack, summary
+from xmgen import arguments
 from xmgen.commands import output, settings, target
-from xmgen.configuration import Setting
-from xmgen.engine import trials
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
+from xmgen.program import summary
 from xmgen.project import Project
+from xmgen.pulumi_cli import trials
 from xmgen.review.resources import resources
+from xmgen.stack import configuration, lock, recompile
+from xmgen.stack import folder as stack
+from xmgen.stack.configuration import Setting
 
 _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from xmgen.commands import logs_here, logs_on_gke, logs_on_vertex, target
-from xmgen.engine.pod_logs import Window
 from xmgen.errors import InputError, Problem, did_you_mean
+from xmgen.executors.gke.pod_logs import Window
 from xmgen.project import Project
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

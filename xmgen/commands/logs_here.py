@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from xmgen.commands import output
-from xmgen.engine import backend, session
-from xmgen.engine.pod_logs import Window
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.plan import Plan
+from xmgen.executors.gke.pod_logs import Window
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
+from xmgen.pulumi_cli import backend, session
 
 POLL_SECONDS = 0.2
 

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from xmgen.commands import output
 from xmgen.commands.results import named
-from xmgen.engine import backend, kubernetes, pod_logs, session, trials
-from xmgen.engine.kubernetes import Connection, Refused
-from xmgen.engine.pod_logs import Followed, Log, Printed, Window
-from xmgen.engine.session import Session
 from xmgen.errors import OperationError, Problem
-from xmgen.plan import Plan
+from xmgen.executors.gke import connection as kubernetes
+from xmgen.executors.gke import pod_logs
+from xmgen.executors.gke.connection import Connection, Refused
+from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import backend, session, trials
+from xmgen.pulumi_cli.session import Session
 
 POLL_SECONDS = 1.0
 

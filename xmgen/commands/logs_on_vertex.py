@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from xmgen.commands import on_vertex, output
-from xmgen.engine import session, trials
-from xmgen.engine.cloud_logging import CloudLogging
-from xmgen.engine.pod_logs import Window
-from xmgen.engine.state import StateResource
 from xmgen.errors import OperationError, Problem
-from xmgen.plan import Plan
+from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.vertex.cloud_logging import CloudLogging
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import session, trials
+from xmgen.pulumi_cli.state import StateResource
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from xmgen import resource_types
 from xmgen.commands import reach
 from xmgen.commands.again import Again
-from xmgen.engine import jobs, kubernetes, secret_texts, trials
-from xmgen.engine.events import Progress
-from xmgen.engine.jobs import Rerun
-from xmgen.engine.kubernetes import Connection, Unreachable
-from xmgen.engine.pulumi import Event
-from xmgen.engine.session import Session
-from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.executors.gke import connection as kubernetes
+from xmgen.executors.gke import live as jobs
+from xmgen.executors.gke.connection import Connection, Unreachable
+from xmgen.executors.gke.live import Rerun
+from xmgen.plan.model import Plan
+from xmgen.pulumi_cli import secret_texts, trials
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.pulumi import Event
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.trials import Trial
 from xmgen.urns import Urn
 
 

@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 from xmgen.commands.again import Again
-from xmgen.engine import custom_jobs, secret_texts, trials
-from xmgen.engine.events import Progress
-from xmgen.engine.session import Session
-from xmgen.engine.state import StateResource
-from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.executors.vertex import live as custom_jobs
+from xmgen.plan.model import Plan
 from xmgen.provider.settings import Settings, read
+from xmgen.pulumi_cli import secret_texts, trials
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.state import StateResource
+from xmgen.pulumi_cli.trials import Trial
 
 _KEYS = ("gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount", "xmgen:vertexEndpoint")
 

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from xmgen import configuration
 from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, packages, reach, target
 from xmgen.commands import settings as configured
 from xmgen.commands.again import Again
 from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
-from xmgen.engine import events, moves, session, trials
-from xmgen.engine.events import Progress
-from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli import events, moves, session, trials
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.session import Session
+from xmgen.stack import configuration
 
 
 def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:

@@ -12,12 +12,12 @@ import click
 from xmgen.commands import on_cluster, output
 from xmgen.commands import settings as configured
 from xmgen.commands.progress import display
-from xmgen.engine import events, stalls, trials
-from xmgen.engine import pulumi as cli
-from xmgen.engine.events import Progress
-from xmgen.engine.session import Session
-from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
+from xmgen.pulumi_cli import events, stalls, trials
+from xmgen.pulumi_cli import pulumi as cli
+from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.trials import Trial
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""

@@ -9,9 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from xmgen import configuration, extras
+from xmgen import extras
 from xmgen.errors import OperationError, Problem
 from xmgen.project import PULUMI_FILE, Project
+from xmgen.stack import configuration
 
 
 def refuse_missing(project: Project, stack: str) -> None:

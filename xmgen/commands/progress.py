@@ -13,8 +13,8 @@ from rich.text import Text
 
 from xmgen.commands import output
 from xmgen.commands.results import STYLES
-from xmgen.engine.events import Change, Message, Progress, Removed, ResourceStep
-from xmgen.engine.trials import Trial, as_json
+from xmgen.pulumi_cli.events import Change, Message, Progress, Removed, ResourceStep
+from xmgen.pulumi_cli.trials import Trial, as_json
 
 VERBS = {"create": ("creating", "created"), "update": ("updating", "updated"), "delete": ("deleting", "deleted")}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from xmgen import init as initialise
 from xmgen.commands import output
+from xmgen.stack import init as initialise
 
 
 def init(folder: Path, *, json: bool) -> None:

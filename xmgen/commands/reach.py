@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from xmgen.engine import kubernetes
-from xmgen.engine.kubernetes import Unreachable
-from xmgen.engine.session import Session
-from xmgen.engine.state import resources
 from xmgen.errors import OperationError, Problem
+from xmgen.executors.gke import connection as kubernetes
+from xmgen.executors.gke.connection import Unreachable
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.state import resources
 from xmgen.resource_types import CLUSTER
 
 FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"

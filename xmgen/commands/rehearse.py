@@ -19,11 +19,11 @@ from rich.text import Text
 
 from xmgen.commands import output, target
 from xmgen.commands.progress import line
-from xmgen.engine.events import Change, Progress, ResourceStep
 from xmgen.errors import InputError, Problem, did_you_mean
-from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
-from xmgen.plan import Plan
+from xmgen.executors.gke.jobs import JOB_LABEL, UNIT_LABEL
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.rehearsal import CONTROL_PLANE, Options, Rehearsal
 from xmgen.rehearsal.report import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xmgen.commands import output
-from xmgen.engine.trials import Status, Trial
+from xmgen.pulumi_cli.trials import Status, Trial
 
 STYLES: dict[Status, str] = {"finished": "green", "failed": "bold red", "running": "cyan", "stopped": "yellow"}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from xmgen import recompile
 from xmgen.commands import output
 from xmgen.errors import XmgenError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.review import commits, report
 from xmgen.review.commits import Side
 from xmgen.review.compare import StackChange, compare
 from xmgen.review.settings import placed
 from xmgen.review.stale import Stale, beside, stale
+from xmgen.stack import recompile
 
 
 def review(project: Project, base: str, head: str | None, *, json: bool) -> None:

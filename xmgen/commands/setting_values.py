@@ -13,7 +13,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from xmgen import rules
-from xmgen.configuration import Kind
+from xmgen.stack.configuration import Kind
 
 GCP: Mapping[str, Kind] = {
     "accessToken": "text",

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from xmgen import configuration
 from xmgen.commands import setting_values
 from xmgen.commands.setting_values import PROVIDERS
-from xmgen.configuration import Setting
-from xmgen.engine import passphrase
-from xmgen.engine.session import Session
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.project import Project
 from xmgen.provider import settings as provider_settings
+from xmgen.pulumi_cli import passphrase
+from xmgen.pulumi_cli.session import Session
+from xmgen.stack import configuration
+from xmgen.stack.configuration import Setting
 
 if TYPE_CHECKING:
     from xmgen.provider.wire import Properties

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from xmgen.commands import on_cluster, on_vertex, output, target
 from xmgen.commands.results import print_failures, print_results, print_waiting
-from xmgen.engine import backend, session, trials
-from xmgen.engine.trials import Trial
 from xmgen.errors import OperationError
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
+from xmgen.pulumi_cli import backend, session, trials
+from xmgen.pulumi_cli.trials import Trial
 
 
 def status(project: Project, stack: str, *, json: bool) -> None:

@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from xmgen import compiler, launchable, lock, names, planner, recompile, rules
-from xmgen import stack as stacks
+from xmgen import compiler, names, rules
 from xmgen.commands import output
 from xmgen.commands.output import standard_output_kept_clean
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
-from xmgen.plan import Plan
+from xmgen.frontends import launchable
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import STACKS, Project
 from xmgen.review import commits
+from xmgen.stack import folder as stacks
+from xmgen.stack import lock, recompile
 
 _aside = partial(output.say, error=True)
 

@@ -16,8 +16,8 @@ from xmgen import names
 from xmgen.arguments import text_of
 from xmgen.errors import Problem, did_you_mean
 from xmgen.experiment import Experiment, Job, Local, Vertex, WorkUnit
-from xmgen.places import Key, place
-from xmgen.plan import Value
+from xmgen.plan.model import Value
+from xmgen.plan.places import Key, place
 
 COORDINATOR_VARIABLE = "XMGEN_COORDINATOR_ADDRESS"
 REPLICAS_VARIABLE = "XMGEN_REPLICAS"

@@ -22,7 +22,7 @@ from xmgen.experiment import (
     Experiment,
     PythonContainer,
 )
-from xmgen.plan import PlannedImage, header
+from xmgen.plan.model import PlannedImage, header
 from xmgen.project import controllers
 
 

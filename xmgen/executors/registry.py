@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xmgen.errors import Problem
 from xmgen.experiment import Reference
-from xmgen.plan import PlannedImage
+from xmgen.plan.model import PlannedImage
 
 _LOCATIONS = {"gcr.io": "us", "us.gcr.io": "us", "eu.gcr.io": "europe", "asia.gcr.io": "asia"}
 """Host -> the location of the Artifact Registry repository that has its name.

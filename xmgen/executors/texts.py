@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from xmgen import names
 from xmgen.experiment import Reference
-from xmgen.plan import Manifest
+from xmgen.plan.model import Manifest
 
 SECRETS = "secrets"
 """The Secret of the stack's namespace that holds the secrets of its configuration."""

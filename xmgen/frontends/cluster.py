@@ -10,11 +10,11 @@ from pydantic import Field, ValidationError
 
 from xmgen import names
 from xmgen.errors import InputError, Problem
+from xmgen.executors.limits import POOL_JOBS
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
 from xmgen.frontends.spec import document, problems
 from xmgen.frontends.spec.base import Model, Text
 from xmgen.frontends.spec.requirements import Requirements
-from xmgen.limits import POOL_JOBS
 
 
 class Pool(Model):

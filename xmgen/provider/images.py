@@ -91,7 +91,7 @@ def find(image: str) -> str | None:
 
 def _command(root: Path, stack: str) -> str:
     """What compiles the stack again. Imported here: who has not changed the code never needs it."""
-    from xmgen import recompile
+    from xmgen.stack import recompile
 
     return recompile.of_stack(root, stack)
 

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
 
-from xmgen.printed import cut, drawn
 from xmgen.provider import faults
 from xmgen.provider.wire import masked
+from xmgen.terminal_lines import cut, drawn
 
 Tell = Callable[[str], Awaitable[None]]
 

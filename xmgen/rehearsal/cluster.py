@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from xmgen.executors.kubernetes import UNIT_LABEL
-from xmgen.executors.slices import SLICE_LABEL
+from xmgen.executors.gke.jobs import UNIT_LABEL
+from xmgen.executors.gke.slices import SLICE_LABEL
 from xmgen.rehearsal import stages
 from xmgen.rehearsal.controlplane import READY_SECONDS, Binaries, ControlPlane, find_programs
 from xmgen.rehearsal.credentials import write_private

@@ -8,8 +8,8 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from xmgen.executors.kubernetes import JOB_LABEL, UNIT_LABEL
-from xmgen.executors.slices import SLICE_LABEL
+from xmgen.executors.gke.jobs import JOB_LABEL, UNIT_LABEL
+from xmgen.executors.gke.slices import SLICE_LABEL
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.pools import Pools, View, ended, group
 from xmgen.rehearsal.cloud.scheduling import Object

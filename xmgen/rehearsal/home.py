@@ -16,9 +16,9 @@ from importlib import metadata
 from pathlib import Path
 
 from xmgen import extras
-from xmgen.engine.pulumi import CHECKOUT
 from xmgen.errors import OperationError, Problem
 from xmgen.project import TOOLS, Project
+from xmgen.pulumi_cli.pulumi import CHECKOUT
 from xmgen.rehearsal.credentials import write_private
 
 KUBERNETES = "kubernetes"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from xmgen.engine.state import StateResource
+from xmgen.pulumi_cli.state import StateResource
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.store import Item, Store
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xmgen.engine import watches
-from xmgen.engine.events import Change, ResourceStep
+from xmgen.pulumi_cli import watches
+from xmgen.pulumi_cli.events import Change, ResourceStep
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.resource_types import JOB
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from xmgen.engine.pods import how_it_failed, refused
-from xmgen.executors.kubernetes import UNIT_LABEL
+from xmgen.executors.gke.jobs import UNIT_LABEL
+from xmgen.executors.gke.pods import how_it_failed, refused
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL
 from xmgen.rehearsal.cloud.pools import Pools, View, ended
 from xmgen.rehearsal.cloud.scheduling import Amounts, Object, amounts, requests

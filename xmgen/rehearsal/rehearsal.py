@@ -16,20 +16,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from xmgen import recompile
-from xmgen.engine import backend as backends
-from xmgen.engine import jobs, moves, stalls
-from xmgen.engine import pulumi as cli
-from xmgen.engine.backend import Backend
-from xmgen.engine.events import Change, Progress, ResourceStep
-from xmgen.engine.kubernetes import Connection
-from xmgen.engine.pods import job_end
-from xmgen.engine.pulumi import Pulumi
-from xmgen.engine.session import Session
-from xmgen.engine.state import StateResource, resources
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.plan import Plan
+from xmgen.executors.gke import live as jobs
+from xmgen.executors.gke.connection import Connection
+from xmgen.executors.gke.pods import job_end
+from xmgen.plan.model import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
+from xmgen.pulumi_cli import backend as backends
+from xmgen.pulumi_cli import moves, stalls
+from xmgen.pulumi_cli import pulumi as cli
+from xmgen.pulumi_cli.backend import Backend
+from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
+from xmgen.pulumi_cli.pulumi import Pulumi
+from xmgen.pulumi_cli.session import Session
+from xmgen.pulumi_cli.state import StateResource, resources
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
@@ -46,6 +46,7 @@ from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
+from xmgen.stack import recompile
 from xmgen.urns import Urn
 
 CONTROL_PLANE = "control-plane"

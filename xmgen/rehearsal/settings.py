@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from xmgen import configuration
-from xmgen.plan import Plan
+from xmgen.plan.model import Plan
 from xmgen.project import Project
+from xmgen.stack import configuration
 
 PROJECT = "rehearsal"
 PLACEHOLDER = "rehearsal"

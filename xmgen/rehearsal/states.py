@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from xmgen.engine.state import StateResource
+from xmgen.pulumi_cli.state import StateResource
 from xmgen.resource_types import IMAGE
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from errno import ENOENT
 from os import strerror
 
-from xmgen import lock, planner
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Experiment
-from xmgen.plan import Plan
+from xmgen.plan import planner
+from xmgen.plan.model import Plan
 from xmgen.project import LOCK_FILE, STACKS, Project
 from xmgen.review.settings import Read
+from xmgen.stack import lock
 
 Plans = dict[str, Plan | XmgenError]
 """By stack; the error of one whose lock file this xmgen cannot read or plan."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from xmgen import arguments, resource_types
 from xmgen.experiment import WorkUnit
-from xmgen.plan import Manifest, Plan
+from xmgen.plan.model import Manifest, Plan
 from xmgen.review import executors, moves
 from xmgen.review.resources import Declared, inputs_of_unit, resources
 from xmgen.review.stale import Stale

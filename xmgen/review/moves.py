@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xmgen.plan import Cluster, VertexPlace
+from xmgen.plan.model import Cluster, VertexPlace
 
 
 def clusters(old: Cluster | None, new: Cluster | None) -> tuple[str, str] | None:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from xmgen import gke
-from xmgen.executors import services
-from xmgen.executors.kubernetes import AFTER_ANNOTATION, job_name, resource_name
-from xmgen.executors.kubernetes_objects import SKIP_AWAIT_ANNOTATION
-from xmgen.plan import Cluster, Manifest, Plan, Value
+from xmgen.executors.gke import plan as gke
+from xmgen.executors.gke import services
+from xmgen.executors.gke.jobs import AFTER_ANNOTATION, job_name, resource_name
+from xmgen.executors.gke.objects import SKIP_AWAIT_ANNOTATION
+from xmgen.plan.model import Cluster, Manifest, Plan, Value
 from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS, WORK_UNITS
 
 

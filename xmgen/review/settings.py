@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from xmgen import names
-from xmgen.plan import Plan, VertexPlace
+from xmgen.plan.model import Plan, VertexPlace
 from xmgen.project import PULUMI_FILE, STACKS
 
 Read = Callable[[str], str]

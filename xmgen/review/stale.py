@@ -6,10 +6,11 @@ from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from xmgen import recompile, sources
+from xmgen import sources
 from xmgen.errors import InputError
 from xmgen.experiment import Binary, Dockerfile, Experiment, PythonContainer
 from xmgen.project import LOCK_FILE, STACKS
+from xmgen.stack import recompile
 
 
 @dataclass(frozen=True, slots=True)

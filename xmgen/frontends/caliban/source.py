@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from xmgen import experiment as ir
-from xmgen import launchable, names
+from xmgen import names
 from xmgen.errors import InputError, Problem
+from xmgen.frontends import launchable
 from xmgen.frontends.caliban import machines
 from xmgen.frontends.caliban.options import Options, parse
 from xmgen.frontends.caliban.project import DATABASE_PASSWORD, Project

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import assert_never
 
 from xmgen import experiment as ir
-from xmgen import names, places, sources
+from xmgen import names, sources
 from xmgen.frontends.spec import executables, executors, model
 from xmgen.frontends.spec.sweep import Trial, blocks, expand
 from xmgen.frontends.spec.values import Address, Arg, Item, Shell
+from xmgen.plan import places
 
 
 def experiment(
@@ -225,7 +226,7 @@ class _Hosts:
 
 def _argv(operands: Sequence[Mapping[str, Arg] | Sequence[Item]], hosts: _Hosts) -> tuple[ir.Arg, ...]:
     """Merged as the launch API merges them. A null of the file's is deliberate: it goes without the API's warning."""
-    from xmgen.xm.sequential_args import merge_args
+    from xmgen.frontends.xmanager.api.xm.sequential_args import merge_args
 
     final = {name: value for operand in operands if isinstance(operand, Mapping) for name, value in operand.items()}
     return merge_args(
@@ -245,7 +246,7 @@ def _value(value: Arg, hosts: _Hosts) -> object:
 
 
 def _shell(text: str) -> object:
-    from xmgen.xm.utils import ShellSafeArg
+    from xmgen.frontends.xmanager.api.xm.utils import ShellSafeArg
 
     return ShellSafeArg(text)
 

@@ -7,11 +7,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, model_validator
 
-from xmgen import entrypoints, sources
+from xmgen import sources
 from xmgen.errors import Problem
 from xmgen.frontends.spec.base import Model, OneOf, Text, error, exactly_one_of
 from xmgen.frontends.spec.context import Context, File, Folder
 from xmgen.frontends.spec.values import Arg, Args, EnvVars, Variable, addresses
+from xmgen.plan import entrypoints
 
 
 class Entrypoint(OneOf):

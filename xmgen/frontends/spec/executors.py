@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from xmgen.executors.limits import MAX_WAIT, PORT, PRIORITY, RETRIES, TIMEOUT
 from xmgen.frontends.spec.base import Model, Name, OneOf, Text, exactly_one_of
 from xmgen.frontends.spec.context import HostPath
 from xmgen.frontends.spec.requirements import Bytes, Requirements
-from xmgen.limits import MAX_WAIT, PORT, PRIORITY, RETRIES, TIMEOUT
 
 
 class DockerOptions(Model):

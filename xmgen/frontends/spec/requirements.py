@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
+from xmgen.executors.limits import BYTES, REPLICAS
 from xmgen.experiment import Accelerator, JobRequirements
 from xmgen.frontends.spec.base import Model, error
-from xmgen.limits import BYTES, REPLICAS
 
 UNITS = {
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTP", start=1)},

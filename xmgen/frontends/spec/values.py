@@ -14,10 +14,10 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema
 
 from xmgen import rules
+from xmgen.executors.limits import PORT
 from xmgen.experiment import Reference
 from xmgen.frontends.spec.base import NAME_PATTERN, Model, error
 from xmgen.frontends.spec.context import Context
-from xmgen.limits import PORT
 
 _HOST = re.compile(rf"({NAME_PATTERN.strip('^$')})(:[0-9]{{1,5}})?")
 ENV_NAME_PATTERN = "^[A-Za-z_][A-Za-z0-9_]*$"

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from xmgen.engine.pods import refused
+from xmgen.executors.gke.pods import refused
 from xmgen.rehearsal.api import Api
 from xmgen.rehearsal.cloud.kinds import NODE_POOL
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, ZONE_LABEL, Template, template

@@ -1,0 +1,1 @@
+"""XManager launch scripts: run here, recorded instead of launched."""

@@ -1,0 +1,1 @@
+"""Experiment -> Plan: which resources an experiment takes."""

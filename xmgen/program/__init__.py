@@ -1,0 +1,1 @@
+"""Plan -> the files of a stack: the program, its manifests, its summary."""

@@ -1,0 +1,1 @@
+"""The Pulumi CLI: how it is called, what its events and its state mean."""

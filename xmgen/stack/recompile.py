@@ -1,0 +1,52 @@
+"""The command that compiles a stack again, for the messages that ask for it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from xmgen import names
+from xmgen.errors import InputError
+from xmgen.experiment import Experiment
+from xmgen.project import Project
+from xmgen.stack import lock
+
+_FILES = (".py", ".yaml", ".yml")
+
+
+def of_stack(root: Path, stack: str) -> str:
+    """Of a stack by its lock file; as much of the command as is known where that cannot be read."""
+    try:
+        return of_experiment(root, lock.read(Project(root=root).lock(stack), stack))
+    except InputError:
+        return f"xmgen compile SOURCE --stack {shlex.quote(stack)}"
+
+
+def of_experiment(root: Path, experiment: Experiment) -> str:
+    """To be typed in the project's folder, which is `root`. Whose cluster it uses, the lock file remembers."""
+    if experiment.source.endswith(_FILES):
+        # One that was renamed: only its user knows its name now.
+        source = experiment.source if (root / experiment.source).exists() else "NEW"
+        return of_source(source, experiment.stack, experiment.flags)
+    words = ["xmgen", "caliban", *_caliban_stack(root, experiment), *experiment.flags]
+    change = "" if experiment.source == "." else f"cd {shlex.quote(experiment.source)} && "
+    return change + shlex.join(words)
+
+
+def of_source(source: str, stack: str, flags: Sequence[str], *options: str) -> str:
+    """source: relative to the project's folder, where the command is typed. The default name of a stack is left out."""
+    path = PurePosixPath(source)
+    usual = source.endswith(_FILES) and names.stack_of_source(path.name, path.parent.name) == stack
+    words = ["xmgen", "compile", source, *([] if usual else ["--stack", stack]), *options]
+    return shlex.join([*words, "--", *flags] if flags else words)
+
+
+def _caliban_stack(root: Path, experiment: Experiment) -> list[str]:
+    from xmgen.frontends.caliban import source
+
+    try:
+        usual = source.stack_of(root / experiment.source, experiment.flags)
+    except InputError:
+        usual = None
+    return [] if usual == experiment.stack else ["--stack", experiment.stack]
