@@ -109,11 +109,6 @@ def service_account(stack: str, purpose: str) -> str:
     return name if name[0].isalpha() else f"x{name}"[:30]
 
 
-def region_of(location: str) -> str:
-    """Of a zone or region: `us-central1-a` -> `us-central1`."""
-    return "-".join(location.split("-")[:2])
-
-
 def output_bucket(stack: str) -> str:
     """What the name of a stack's bucket begins with; Pulumi appends eight characters, and Cloud Storage takes 63.
 

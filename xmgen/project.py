@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmgen.errors import InputError, Problem
+from xmgen.setting_rules import PLUGINS
 from xmgen.stack import staging
 
 PULUMI_FILE = "Pulumi.yaml"
@@ -18,8 +19,6 @@ TOOLS = ".tools"
 NAME = "experiments"
 """Of a project that has none of its own."""
 PRIVATE = ".xmgen"
-PROVIDERS = frozenset({"docker-build", "gcp", "kubernetes", "xmgen"})
-"""Pulumi gives the settings of a project of such a name to the provider, secrets included."""
 LOCK_FILE = "experiment.lock.json"
 """The serialised Experiment; a folder below `stacks/` that holds one is a compiled stack."""
 
@@ -128,7 +127,7 @@ def read(root: Path) -> Project:
             )
         )
     name = str(content.get("name", ""))  # pyright: ignore
-    if name in PROVIDERS:
+    if name in PLUGINS:
         raise InputError(
             Problem(
                 f"the project is called {name!r}, like a provider of Pulumi's, which would get its settings",

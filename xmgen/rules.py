@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from xmgen import setting_rules
+from xmgen.locations import is_location
 from xmgen.names import NO_STACKS, STACK_LENGTH, shortened, slug, stack_name
 
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -21,28 +23,6 @@ _ACCOUNT = re.compile(rf"{_REFERENCE}|([A-Za-z0-9._-]|{_REFERENCE})+@([A-Za-z0-9
 _CLUSTER = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_-]*):)?(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.:~=/_*-]*")
-
-LOCATION = re.compile(r"(?P<region>[a-z]+-[a-z]+[0-9]+)(-(?P<zone>[a-z]|ai[0-9]+[a-z]?))?")
-"""A zone or region of Google Cloud."""
-
-SETTINGS = frozenset(
-    {
-        "authorizedNetworks",
-        "createGcrRepository",
-        "deleteOutputs",
-        "location",
-        "network",
-        "owner",
-        "podsRange",
-        "servicesRange",
-        "subnetwork",
-        "systemMachineType",
-    }
-)
-"""Keys of the configuration that a stack's program reads in plain text, whatever the experiment."""
-
-PROVIDERS = frozenset({"gcp", "kubernetes", "pulumi", "xmgen"})
-"""Namespaces of the configuration that somebody else reads, and in plain text."""
 
 
 def not_a_stack_name(text: str) -> str:
@@ -87,7 +67,7 @@ def not_a_cluster(text: str) -> str:
 
 def not_a_location(text: str) -> str:
     """What a zone or region must look like that `text` does not."""
-    return "" if LOCATION.fullmatch(text) else "a zone or region, such as us-central1-a or us-central1"
+    return "" if is_location(text) else "a zone or region, such as us-central1-a or us-central1"
 
 
 def not_a_mount_path(text: str) -> str:
@@ -101,5 +81,5 @@ def not_a_secret(text: str) -> str:
     found = _SECRET.fullmatch(text)
     if found is None:
         return "letters, digits, `.`, `_` and `-`, such as apiKey"
-    plain = text in SETTINGS or found["namespace"] in PROVIDERS
+    plain = text in setting_rules.NAMES or found["namespace"] in setting_rules.NAMESPACES
     return "that is configuration in plain text: call the secret otherwise, such as apiKey" if plain else ""

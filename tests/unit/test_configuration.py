@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner
 
 from tests.conftest import ROOT
-from xmgen import project
+from xmgen import project, setting_rules
 from xmgen.cli import cli
-from xmgen.commands import setting_values, settings
+from xmgen.commands import settings
 from xmgen.errors import InputError, Problem
 from xmgen.project import Project
 from xmgen.stack import configuration, init
@@ -102,7 +102,17 @@ def test_what_pulumi_yaml_has_a_value_for_is_not_missing(here: Project) -> None:
 
 
 def test_the_defaults_of_a_new_project(here: Project) -> None:
-    assert configuration.defaulted(here) == configuration.DEFAULTED
+    assert configuration.defaulted(here) == setting_rules.NAMES
+
+
+def test_the_docs_name_every_setting() -> None:
+    table = (ROOT / "docs" / "gke.md").read_text().partition("## Configuration")[2].partition("<a id=")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    documented = {key: default.strip() for keys, default in rows for key in re.findall(r"`([A-Za-z]+)`", keys)}
+    assert documented.keys() == setting_rules.NAMES
+    for setting in setting_rules.SETTINGS:
+        if isinstance(setting.default, bool) or setting.name == "location":
+            assert documented[setting.name] == f"`{str(setting.default).lower()}`"
 
 
 def test_committed_stacks_on_google_cloud_need_their_project() -> None:
@@ -431,8 +441,8 @@ def kind(declared: str, ours: str) -> str:
 def test_pulumi_gcps_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_gcp" / "config" / "__init__.pyi").read_text()
     found = dict(re.findall(r"^(\w+): (.*)$", declared, re.MULTILINE))
-    own = {key: kind(text, setting_values.GCP[key]) for key, text in found.items() if not key.endswith("Endpoint")}
-    assert own == setting_values.GCP
+    own = {key: kind(text, setting_rules.GCP[key]) for key, text in found.items() if not key.endswith("Endpoint")}
+    assert own == setting_rules.GCP
 
 
 @pytest.mark.gcp
@@ -440,10 +450,10 @@ def test_pulumi_kubernetes_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_kubernetes" / "provider.py").read_text()
     found = dict(re.findall(r"^ {17}(\w+): (Optional\[pulumi\.Input\[.*\]\]) = None", declared, re.MULTILINE))
     names = {re.sub(r"_(\w)", lambda letter: letter[1].upper(), key): text for key, text in found.items()}
-    assert {key: kind(text, setting_values.KUBERNETES[key]) for key, text in names.items()} == setting_values.KUBERNETES
+    assert {key: kind(text, setting_rules.KUBERNETES[key]) for key, text in names.items()} == setting_rules.KUBERNETES
 
 
 @pytest.mark.gcp
 def test_pulumi_docker_builds_settings() -> None:
     declared = (ROOT / ".tools" / "gcp-sdk" / "pulumi_docker_build" / "config" / "__init__.pyi").read_text()
-    assert set(re.findall(r"^(\w+): ", declared, re.MULTILINE)) == set(setting_values.DOCKER_BUILD)
+    assert set(re.findall(r"^(\w+): ", declared, re.MULTILINE)) == set(setting_rules.DOCKER_BUILD)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from xmgen import rules
+from xmgen import locations
 from xmgen.catalog import tpu
 from xmgen.catalog.model import Architecture, Catalog, Gpu, MachineType, NodeKind, Tpu, TpuSlice
 from xmgen.errors import Problem, did_you_mean
@@ -148,10 +148,9 @@ def location(text: str | None) -> tuple[str | None, str | None]:
     """`us-central1-a` -> (zone, region); `us-central1` -> (None, region)."""
     if text is None:
         return None, None
-    match = rules.LOCATION.fullmatch(text)
-    if not match:
+    if not locations.is_location(text):
         raise Refused(Problem(f"{text!r} is no location", hint="write a region (us-central1) or zone (us-central1-a)"))
-    return (text if match["zone"] else None), match["region"]
+    return (text if locations.is_zone(text) else None), locations.region_of(text)
 
 
 def in_zone(catalog: Catalog, options: Sequence[Option], zone: str | None) -> list[Option]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from xmgen.commands import setting_values
-from xmgen.commands.setting_values import PROVIDERS
+from xmgen import setting_rules
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.project import Project
 from xmgen.provider import settings as provider_settings
 from xmgen.pulumi_cli import passphrase
 from xmgen.pulumi_cli.session import Session
+from xmgen.setting_rules import PROVIDERS
 from xmgen.stack import configuration
 from xmgen.stack.configuration import Setting
 
@@ -261,7 +261,7 @@ class _Rules:
     def _expected(self, name: str, value: str) -> str:
         """What the value must be that it is not; empty where it will do."""
         kind = self.read[name].kind if name in self.read else "text"
-        return setting_values.expected(name, value, kind, self.declared.get(name))
+        return setting_rules.expected(name, value, kind, self.declared.get(name))
 
     def _unknown(self, name: str) -> Problem | None:
         """Why nothing would read a key, if so."""
@@ -276,7 +276,7 @@ class _Rules:
         if namespace == "xmgen":
             return None if key in provider_settings.KEYS else _not_xmgens(key)
         if (keys := PROVIDERS.get(namespace)) is not None:
-            if key in keys or (namespace == "gcp" and key.endswith(setting_values.ENDPOINT)):
+            if key in keys or (namespace == "gcp" and key.endswith(setting_rules.ENDPOINT)):
                 return None
             close = did_you_mean(key, keys)
             return Problem(f"pulumi-{namespace} has no setting {name!r}", hint=close.replace("'", f"'{namespace}:", 1))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from xmgen import arguments, resource_types
+from xmgen import arguments, resource_types, setting_rules
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import (
     Arg,
@@ -22,7 +22,6 @@ from xmgen.experiment import (
     PythonContainer,
 )
 from xmgen.plan.model import Plan, header
-from xmgen.stack import configuration
 from xmgen.templating import one_line
 from xmgen.templating import render as render_template
 
@@ -91,7 +90,7 @@ def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Settin
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
         worker_pools=worker_pools(plan),
         notes=plan.notes,
-        needed=[each for each in read if each.needed and each.name not in configuration.DEFAULTED],
+        needed=[each for each in read if each.needed and each.name not in setting_rules.NAMES],
         executables=[
             {"name": executable.name, "kind": type(executable).__name__, "origin": _origin(executable)}
             for executable in experiment.executables

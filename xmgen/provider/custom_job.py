@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
+from xmgen import locations
 from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
 from xmgen.provider import custom_job_meaning, custom_job_rules, custom_job_shape, faults
 from xmgen.provider.custom_job_api import Job, JobService, Place, submission
@@ -42,7 +43,7 @@ FAILED = ENDED - {SUCCEEDED} | {LOST}
 _REFUSALS = 3
 """After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""
 
-_PLACES = {"project": r"[a-z0-9][a-z0-9.:-]*", "region": r"[a-z]+-[a-z]+\d+"}
+_PLACES = {"project": r"[a-z0-9][a-z0-9.:-]*", "region": locations.REGION}
 _NAME = re.compile(rf"projects/{_PLACES['project']}/locations/{_PLACES['region']}/customJobs/[\w-]+", re.ASCII)
 """Strict, because the region is part of the host that access tokens are sent to."""
 

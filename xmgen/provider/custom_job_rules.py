@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
-from xmgen import catalog
+from xmgen import catalog, locations
 from xmgen.catalog.model import MachineType, Provisioning
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
@@ -23,7 +23,7 @@ FLEX_SECONDS = 7 * 24 * 3600
 _WAYS: dict[str, Provisioning] = {"FLEX_START": "flex-start", "SPOT": "spot", "LOW_COST": "spot"}
 _POOLS = "jobSpec.workerPoolSpecs"
 _TENSORBOARD = re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/tensorboards/[^/]+")
-_ZONE = re.compile(r"/zones/(?P<region>[a-z]+-[a-z]+\d+)-(?P<zone>[^/]+)/")
+_ZONE = re.compile(rf"/zones/({locations.ZONE})/")
 
 Found = Iterator[tuple[str, Problem]]
 
@@ -49,9 +49,8 @@ def _elsewhere(body: Properties, region: str) -> Found:
     for path, affinity in _reservations(spec.get("workerPoolSpecs")):
         for name in map(str, cast("list[Value]", affinity.get("values") or [])):
             zone = _ZONE.search(name)
-            if zone is not None and zone["region"] != region:
-                where = f"{zone['region']}-{zone['zone']}"
-                message = f"the reservation is in {where}, but the job runs in {region}"
+            if zone is not None and not locations.is_within(zone[1], region):
+                message = f"the reservation is in {zone[1]}, but the job runs in {region}"
                 yield f"{path}.values", Problem(message, hint="a reservation in a zone of the same region")
 
 

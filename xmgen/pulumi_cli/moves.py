@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xmgen import names
+from xmgen.locations import region_of
 from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import resources
@@ -35,7 +35,7 @@ def wanted(project: Project, plan: Plan, export: Callable[[], str], settings: Se
     now = {each.type: each.inputs for each in resources(export()) if not (each.delete or each.pending_replacement)}
     places = [
         ("cluster", now.get(CLUSTER, {}).get("location"), there),
-        ("network", now.get(SUBNETWORK, {}).get("region"), names.region_of(there)),
+        ("network", now.get(SUBNETWORK, {}).get("region"), region_of(there)),
     ]
     moves = [
         f"the {what} of {stack} is in {old}, and cannot move to {new}" for what, old, new in places if _differ(old, new)

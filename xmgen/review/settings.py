@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from xmgen import names
+from xmgen.locations import region_of
 from xmgen.plan.model import Plan, VertexPlace
 from xmgen.project import PULUMI_FILE, STACKS
 
@@ -37,7 +37,7 @@ def _placed(plan: Plan, project: str, read: Read) -> Plan:
         return replace(plan, cluster=replace(cluster, location=location))
     if plan.vertex is not None and plan.vertex.region is None:
         settings = _settings(plan.experiment.stack, project, read)
-        region = settings.get("gcp:region") or names.region_of(settings.get("location", ""))
+        region = settings.get("gcp:region") or region_of(settings.get("location", ""))
         return replace(plan, vertex=VertexPlace(region=region or None))
     return plan
 

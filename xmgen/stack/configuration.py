@@ -6,16 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from xmgen import rules
 from xmgen.errors import InputError, Problem
 from xmgen.project import PULUMI_FILE, Project
-
-DEFAULTED = rules.SETTINGS
-"""What the Pulumi.yaml of a new project has a default for."""
-
-Kind = Literal["text", "boolean", "integer", "number", "JSON"]
+from xmgen.setting_rules import Kind
 
 _KINDS: Mapping[str, Kind] = {"": "text", "_bool": "boolean", "_int": "integer", "_float": "number", "_object": "JSON"}
 """By the end of a method's name."""

@@ -11,9 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from xmgen import names
+from xmgen import names, setting_rules
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.project import NAME, PROVIDERS, PULUMI_FILE, STACKS, read, root_around
+from xmgen.project import NAME, PULUMI_FILE, STACKS, read, root_around
 
 PLUGIN = "stacks/.plugin/pulumi-resource-xmgen"
 
@@ -51,7 +51,10 @@ def files(*, virtualenv: bool, name: str = NAME) -> tuple[InitFile, ...]:
         return (folder / name).read_text(encoding="utf-8")
 
     return (
-        InitFile(PULUMI_FILE, render("init/Pulumi.yaml.j2", virtualenv=virtualenv, name=name)),
+        InitFile(
+            PULUMI_FILE,
+            render("init/Pulumi.yaml.j2", virtualenv=virtualenv, name=name, settings=setting_rules.SETTINGS),
+        ),
         InitFile("stacks/__main__.py", text("stacks.py")),
         InitFile(PLUGIN, text("pulumi-resource-xmgen"), executable=True),
         InitFile(".gitignore", text("gitignore")),
@@ -66,7 +69,7 @@ def project_name(root: Path) -> str:
     The folder's name, as far as it can be one.
     """
     name = names.slug(Path(os.path.realpath(root)).name) or NAME
-    return f"{name}-{NAME}" if name in {*PROVIDERS, "pulumi"} else name
+    return f"{name}-{NAME}" if name in setting_rules.NAMESPACES else name
 
 
 def init(root: Path, name: str = NAME) -> Initialised:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xmgen.catalog.placement import Placement
 from xmgen.errors import Problem
+from xmgen.locations import is_region, is_within
 
 Asked = tuple[str, Placement]
 """A job's placement, and how an error names the job."""
@@ -34,7 +35,7 @@ def of_shared(name: str, there: str | None, asked: Sequence[Asked]) -> str | Pro
 def note(cluster: str | None, asked: Sequence[Asked]) -> list[str]:
     """What is to be known of a cluster that is regional because of what its jobs ask for."""
     zones = sorted({placement.zone for _, placement in asked if placement.zone})
-    if cluster is None or not _is_region(cluster) or len(zones) < 2:
+    if cluster is None or not is_region(cluster) or len(zones) < 2:
         return []
     return [f"Jobs ask for {' and '.join(zones)}, so the cluster is regional: its system pool has a node in each zone."]
 
@@ -57,14 +58,14 @@ def _common(asked: Sequence[Asked]) -> str | Problem | None:
 def _apart(there: str, asked: Sequence[Asked], cluster: str) -> str | Problem:
     for where, placement in asked:
         location = _location(placement)
-        if location and not (_within(location, there) or _within(there, location)):
+        if location and not (is_within(location, there) or is_within(there, location)):
             return Problem(f"jobs ask for {location}, but {cluster}", where=where)
     return there
 
 
 def _whole_slices(cluster: str, asked: Sequence[Asked]) -> Problem | None:
     """A slice of several hosts lies in one zone, which it has to name on a regional cluster."""
-    if not _is_region(cluster):
+    if not is_region(cluster):
         return None
     for where, placement in asked:
         if placement.tpu and placement.tpu.multi_host and not placement.zone:
@@ -78,12 +79,3 @@ def _whole_slices(cluster: str, asked: Sequence[Asked]) -> Problem | None:
 
 def _location(placement: Placement) -> str:
     return placement.zone or placement.region or ""
-
-
-def _is_region(location: str) -> bool:
-    """`us-central1`, as opposed to the zone `us-central1-a`."""
-    return location.count("-") == 1
-
-
-def _within(inner: str, outer: str) -> bool:
-    return inner == outer or inner.startswith(f"{outer}-")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from xmgen import rules
+from xmgen import locations, rules
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images, limits
@@ -23,7 +23,7 @@ FLEX_SECONDS = 7 * 24 * 3600
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TENSORBOARD = re.compile(r"projects/[^/\s]+/locations/[^/\s]+/tensorboards/[^/\s]+|<xmgen:tensorboard:.+>")
 _NETWORK = re.compile(r"projects/\d+/global/networks/[^/\s]+")
-_RESERVATION = re.compile(r"projects/[^/\s]+/zones/(?P<region>[a-z]+-[a-z]+\d+)-[^/\s-]+/reservations/[^/\s]+")
+_RESERVATION = re.compile(rf"projects/[^/\s]+/zones/(?P<zone>{locations.ZONE})/reservations/[^/\s]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def _regions(machine: VertexMachine) -> Iterator[str]:
     if machine.region is not None:
         yield machine.region
     if machine.reservation is not None and (found := _RESERVATION.fullmatch(machine.reservation)):
-        yield found["region"]
+        yield locations.region_of(found["zone"])
 
 
 def _group(unit: WorkUnit, machines: list[VertexMachine | None], where: str) -> Iterator[Problem]:

@@ -14,9 +14,10 @@ from xmgen.catalog.model import Gpu, Tpu
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Accelerator, JobRequirements
 from xmgen.frontends.caliban.settings import JobMode
+from xmgen.locations import is_region
 
-REGION = re.compile(r"[a-z]+-[a-z]+\d+")
 _ZONE = re.compile(r"(?P<region>[a-z0-9]+-[a-z0-9]+)-(?P<letter>[a-z]+)")
+"""Caliban's rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def parse_machine_type(text: str) -> JobRequirements:
 
 def parse_region(text: str) -> str:
     """A region by its form; whether it exists is the cloud's to know. Raises InputError."""
-    if not REGION.fullmatch(text):
+    if not is_region(text):
         raise InputError(Problem(f"{text!r} is no region", "--region", "such as us-central1"))
     return text
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xmgen import names
+from xmgen.locations import region_of
 from xmgen.rehearsal.cloud import machines
 from xmgen.rehearsal.cloud.store import Properties, part
 from xmgen.resource_types import CLUSTER, NODE_POOL, SUBNETWORK
@@ -165,7 +165,7 @@ def _named_policies(inputs: Properties) -> list[str]:
     policy = part(inputs, "placementPolicy")
     if not policy.get("policyName"):
         return []
-    region = names.region_of(cluster_of(inputs).split("/")[3])
+    region = region_of(cluster_of(inputs).split("/")[3])
     return [f"{_project(inputs)}/regions/{region}/resourcePolicies/{policy['policyName']}"]
 
 
@@ -185,7 +185,7 @@ def _network(inputs: Properties) -> list[str]:
 def _cluster_parents(inputs: Properties) -> list[str]:
     parents = _network(inputs)
     if inputs.get("subnetwork"):
-        region = names.region_of(str(inputs["location"]))
+        region = region_of(str(inputs["location"]))
         parents.append(full(str(inputs["subnetwork"]), str(inputs["project"]), f"regions/{region}/subnetworks"))
     return parents
 

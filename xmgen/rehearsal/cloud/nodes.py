@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xmgen import catalog, names
+from xmgen import catalog, locations
 from xmgen.catalog.allocatable import DEFAULT_DISK_GB, MIB, node_allocatable
 from xmgen.catalog.model import NodeKind
 from xmgen.rehearsal.cloud import kinds, machines
@@ -45,7 +45,7 @@ class Template:
             **self.labels,
             "kubernetes.io/hostname": name,
             ZONE_LABEL: zone,
-            "topology.kubernetes.io/region": names.region_of(zone),
+            "topology.kubernetes.io/region": locations.region_of(zone),
         }
         return {
             "apiVersion": "v1",
@@ -166,5 +166,4 @@ def _zones(inputs: Properties, store: Store) -> list[str]:
     cluster = store.get(kinds.cluster_of(inputs))
     place = str(cluster.inputs["location"]) if cluster else "us-central1-a"
     given = texts(inputs, "nodeLocations") or (texts(cluster.inputs, "nodeLocations") if cluster else [])
-    # Of a region, GKE takes three zones.
-    return given or ([place] if place.count("-") == 2 else [f"{place}-{letter}" for letter in "abc"])
+    return given or locations.usual_zones(place)

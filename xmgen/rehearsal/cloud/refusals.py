@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from xmgen import catalog
+from xmgen import catalog, locations
 from xmgen.rehearsal.cloud import kinds, machines
 from xmgen.rehearsal.cloud.errors import Refusal
 from xmgen.rehearsal.cloud.kinds import (
@@ -181,7 +181,7 @@ def _pool_machine(inputs: Properties) -> str:
 def _zones(inputs: Properties, store: Store) -> list[str]:
     cluster = store.get(kinds.cluster_of(inputs))
     place = str(cluster.inputs["location"]) if cluster else ""
-    return texts(inputs, "nodeLocations") or ([place] if place.count("-") == 2 else [])
+    return texts(inputs, "nodeLocations") or ([place] if locations.is_zone(place) else [])
 
 
 @_rule(NODE_POOL, "Compute Engine documentation, Machine families; zones of which every family is known (catalog)")

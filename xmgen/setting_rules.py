@@ -1,4 +1,4 @@
-"""What a setting's value may be: by what the stack's program, Pulumi.yaml and pulumi's providers make of it. Pure.
+"""What can be set of a stack: the settings of every project, of Pulumi's providers, and what their values may be. Pure.
 
 A wrong value that is once kept makes every later operation fail, some of them half-way.
 """
@@ -9,11 +9,15 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import cast
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
-from xmgen import rules
-from xmgen.stack.configuration import Kind
+from xmgen import locations
+
+Kind = Literal["text", "boolean", "integer", "number", "JSON"]
+"""What a program or provider makes of the text that is kept."""
 
 GCP: Mapping[str, Kind] = {
     "accessToken": "text",
@@ -67,25 +71,40 @@ KUBERNETES: Mapping[str, Kind] = {
 DOCKER_BUILD: Mapping[str, Kind] = {"host": "text", "registries": "JSON"}
 """What pulumi-docker-build reads."""
 
-PROVIDERS: Mapping[str, Mapping[str, Kind]] = {"gcp": GCP, "kubernetes": KUBERNETES, "docker-build": DOCKER_BUILD}
+PROVIDERS: Mapping[str, Mapping[str, Kind]] = {"docker-build": DOCKER_BUILD, "gcp": GCP, "kubernetes": KUBERNETES}
+"""The providers of what stacks declare beside our own, and their settings."""
+
+PLUGINS = frozenset({*PROVIDERS, "xmgen"})
+"""Pulumi gives the settings of a namespace of such a name to the provider, secrets included."""
+
+NAMESPACES = PLUGINS | {"pulumi"}
+"""Of the configuration, that somebody else than the stack's program reads, and in plain text."""
+
 ENDPOINT = "CustomEndpoint"
 
 Rule = tuple[Callable[[str], object], str]
 """Whether a value will do, and what one that does not must be."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSetting:
+    """One that the Pulumi.yaml of every project declares, and programs of stacks on Google Cloud read. rule: beside
+    what its type demands.
+    """
+
+    name: str
+    description: str
+    default: str | bool = ""
+    rule: Rule | None = None
+
+    @property
+    def type(self) -> str:
+        """As Pulumi.yaml names it."""
+        return "boolean" if isinstance(self.default, bool) else "string"
+
+
 def _matching(pattern: str) -> Callable[[str], object]:
-    return re.compile(pattern).fullmatch
-
-
-def _is_region(value: str) -> bool:
-    found = rules.LOCATION.fullmatch(value)
-    return not value or (found is not None and found["zone"] is None)
-
-
-def _is_zone(value: str) -> bool:
-    found = rules.LOCATION.fullmatch(value)
-    return not value or (found is not None and found["zone"] is not None)
+    return partial(re.fullmatch, pattern)
 
 
 def _is_json(value: str) -> bool:
@@ -99,8 +118,8 @@ def _is_json(value: str) -> bool:
 def _are_networks(value: str) -> bool:
     """As the program splits them."""
     try:
-        for each in filter(None, map(str.strip, value.split(","))):
-            ipaddress.ip_network(each)
+        for network in filter(None, map(str.strip, value.split(","))):
+            ipaddress.ip_network(network)
     except ValueError:
         return False
     return True
@@ -117,29 +136,79 @@ def _is_address(value: str) -> bool:
 _RESOURCE = _matching(r"[A-Za-z0-9._:/-]*")
 _RANGE: Rule = (_matching(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"), "the name of a secondary range, such as pods")
 
+SETTINGS = (
+    ProjectSetting(
+        name="location",
+        default="us-central1-a",
+        description="Zone of the cluster, or region for one that survives the loss of a zone; "
+        "what jobs ask for comes first",
+        rule=(locations.is_location, "a zone or region, such as us-central1-a"),
+    ),
+    ProjectSetting(
+        name="owner",
+        description="Value of the label `owner` on everything that bills",
+        rule=(
+            _matching(r"[a-z0-9_-]{0,63}"),
+            "a label's value: at most 63 lower-case letters, digits, - and _",
+        ),
+    ),
+    ProjectSetting(
+        name="network",
+        description="Network of an existing subnetwork; empty for a network of the stack's own",
+        rule=(_RESOURCE, "the name of a network, or projects/<project>/global/networks/<network>"),
+    ),
+    ProjectSetting(
+        name="subnetwork",
+        description="Existing subnetwork, also of a Shared VPC (projects/…/regions/…/subnetworks/…)",
+        rule=(
+            _RESOURCE,
+            "the name of a subnetwork, or projects/<project>/regions/<region>/subnetworks/<subnetwork>",
+        ),
+    ),
+    ProjectSetting(
+        name="podsRange",
+        default="pods",
+        description="Secondary range of an existing subnetwork for pods",
+        rule=_RANGE,
+    ),
+    ProjectSetting(
+        name="servicesRange",
+        default="services",
+        description="Secondary range of an existing subnetwork for services",
+        rule=_RANGE,
+    ),
+    ProjectSetting(
+        name="authorizedNetworks",
+        description="Networks that reach the cluster's control plane (CIDRs, separated by commas); empty for all",
+        rule=(_are_networks, "networks separated by commas, such as 203.0.113.0/24"),
+    ),
+    ProjectSetting(
+        name="systemMachineType",
+        description="Machine type of the cluster's system pool, where the usual one does not exist",
+        rule=(_matching(r"[a-z0-9-]*"), "a machine type, such as e2-standard-4"),
+    ),
+    ProjectSetting(name="deleteOutputs", default=False, description="Whether `destroy` removes what the jobs wrote"),
+    ProjectSetting(
+        name="createGcrRepository",
+        default=False,
+        description="Whether a gcr.io repository that images are pushed to is created, to stay for good, "
+        "instead of looked up",
+    ),
+)
+"""Those of every project, in the order of its Pulumi.yaml."""
+
+NAMES = frozenset(setting.name for setting in SETTINGS)
+
 _RULES: Mapping[str, Rule] = {
-    "authorizedNetworks": (_are_networks, "networks separated by commas, such as 203.0.113.0/24"),
     "bucket": (
         _matching(r"([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])?"),
         "the name of a bucket without gs://, or empty for one of the stack's own",
     ),
     "gcp:impersonateServiceAccount": (_matching(r"([^@\s]+@[^@\s]+)?"), "the address of a service account"),
     "gcp:project": (_matching(r"[a-z0-9][a-z0-9.:-]*"), "the id of a project, such as my-project"),
-    "gcp:region": (_is_region, "a region, such as us-central1"),
-    "gcp:zone": (_is_zone, "a zone, such as us-central1-a"),
-    "location": (rules.LOCATION.fullmatch, "a zone or region, such as us-central1-a"),
-    "network": (_RESOURCE, "the name of a network, or projects/<project>/global/networks/<network>"),
-    "owner": (
-        _matching(r"[a-z0-9_-]{0,63}"),
-        "a label's value: at most 63 lower-case letters, digits, - and _",
-    ),
-    "podsRange": _RANGE,
-    "servicesRange": _RANGE,
-    "subnetwork": (
-        _RESOURCE,
-        "the name of a subnetwork, or projects/<project>/regions/<region>/subnetworks/<subnetwork>",
-    ),
-    "systemMachineType": (_matching(r"[a-z0-9-]*"), "a machine type, such as e2-standard-4"),
+    "gcp:region": (_matching(rf"({locations.REGION})?"), "a region, such as us-central1"),
+    "gcp:zone": (_matching(rf"({locations.ZONE})?"), "a zone, such as us-central1-a"),
+    **{setting.name: setting.rule for setting in SETTINGS if setting.rule},
 }
 """What Google Cloud would refuse half-way through an operation."""
 
