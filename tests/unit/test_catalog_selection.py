@@ -27,6 +27,7 @@ SLICES = "for several slices of it use num_slices"
 V6E = "chips: 1, 4, 8, 16, 32, 64, 128, 256; topologies: 1x1, 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16"
 TIERS = "known: batch, flex-start, freebie, on-demand, prod, reservation, spot"
 NO_DEMAND = "allowed: BATCH (flex-start), FREEBIE (spot), a reservation"
+GPUS, TPUS = catalog.catalog().gpus, catalog.catalog().tpus
 NO_LOCAL = "the accelerator local_gpu cannot be had: it means a GPU of this machine, for the Local executor only"
 
 
@@ -78,7 +79,13 @@ def test_names_and_aliases(name: str, identifier: str) -> None:
     ("name", "message", "hint"),
     [
         ("tpu_v6", "unknown accelerator 'tpu_v6'", "did you mean 'tpu_v6e'?"),
-        ("h1000", "unknown accelerator 'h1000'", "did you mean 'h100'?"),
+        ("h100_meg", "unknown accelerator 'h100_meg'", "did you mean 'h100_mega'?"),
+        ("tpu_v5", "unknown accelerator 'tpu_v5'", "did you mean 'tpu_v5e' or 'tpu_v5p'?"),
+        # Other hardware is never proposed.
+        ("h1000", "unknown accelerator 'h1000'", f"known: {', '.join([*GPUS, *TPUS])}"),
+        ("a100_60gb", "unknown accelerator 'a100_60gb'", f"known: {', '.join([*GPUS, *TPUS])}"),
+        ("gpu", "unknown accelerator 'gpu'", f"say which: {', '.join(GPUS)}"),
+        ("TPUs", "unknown accelerator 'TPUs'", f"say which: {', '.join(TPUS)}"),
         ("k80", "the accelerator k80 cannot be had: Google Cloud no longer has K80 GPUs", ""),
         ("vr200", "the accelerator vr200 cannot be had: no Google Cloud machine with it is known", ""),
         ("local_gpu", NO_LOCAL, ""),

@@ -72,9 +72,10 @@ def test_the_command_prints_the_catalog() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [row.name for row in accelerator_table()])
-def test_jobs_can_ask_for_every_accelerator_of_the_table(name: str) -> None:
-    asked = xm.JobRequirements({name: 4})
-    assert asked.accelerator is xm.ResourceType[name]
-    spec = Requirements.model_validate({name: 4}).build()
-    assert spec.accelerator == Accelerator(type=name, count=4)
+@pytest.mark.parametrize("row", accelerator_table(), ids=lambda row: row.name)
+def test_jobs_can_ask_for_every_accelerator_of_the_table_by_each_of_its_names(row: Row) -> None:
+    for name in filter(None, [row.name, *row.aliases.split(", ")]):
+        asked = xm.JobRequirements({name: 4})
+        assert asked.accelerator is xm.ResourceType[row.name]
+        spec = Requirements.model_validate({name: 4}).build()
+        assert spec.accelerator == Accelerator(type=row.name, count=4)

@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.unit.spec_files import HEAD, load, load_units, problems
+from xmgen import catalog
 from xmgen.errors import InputError
 from xmgen.plan import planner
 
 JOB = "job: {executable: trainer, executor: {kind: local}}"
+
+
+RESOURCES = "known: cpu, ram, disk, architecture, location, replicas, service_tier, local_gpu, " + ", ".join(
+    [*catalog.catalog().gpus, *catalog.catalog().tpus]
+)
+"""What a key of `requirements` may be; other hardware is never proposed for one that is none."""
 
 
 def unit_problems(root: Path, units: str) -> list[str]:
@@ -48,7 +55,7 @@ work_units:
         "7 executables.other.path: there is no folder 'nowhere'",
         "8 executables.other.entrypoint.module: unknown key 'module'\n  did you mean 'module_name'?",
         "11 work_units.a.job.executable: there is no executable 'trian'\n  did you mean 'train'?",
-        "11 work_units.a.job.executor.requirements.v10: unknown key 'v10'\n  did you mean 'v100'?",
+        f"11 work_units.a.job.executor.requirements.v10: unknown key 'v10'\n  {RESOURCES}",
         "14 work_units.b.job.args.x: a list in a list cannot be an argument\n  quote it if the text is meant",
         "15 work_units.b.depends_on[1]: there is no work unit 'c'\n  known: a, b",
     ]
@@ -78,10 +85,10 @@ work_units:
         "4 executables.any.env: unknown key 'env'",
         "5 executables.none: the key 'kind' is missing\n  one of python_container, dockerfile, container, binary",
         "7 work_units.a.job.executor.kind: unknown kind 'kubernete'\n  did you mean 'kubernetes'?",
-        "7 work_units.a.job.executor.requirements.t44: unknown key 't44'\n  did you mean 't4'?",
+        f"7 work_units.a.job.executor.requirements.t44: unknown key 't44'\n  {RESOURCES}",
         "7 work_units.a.job.executor.cpus: unknown key 'cpus'\n  known: kind, priority, requirements, reservation, retries, service, shared_memory, tpu_runtime_version, volumes",
         "10 work_units.b.jobs.one.executor.kind: unknown kind 'gce'\n  known: kubernetes, local, vertex",
-        "10 work_units.b.jobs.one.executor.requirements.t44: unknown key 't44'\n  did you mean 't4'?",
+        f"10 work_units.b.jobs.one.executor.requirements.t44: unknown key 't44'\n  {RESOURCES}",
         "10 work_units.b.jobs.one.executor.cpus: unknown key 'cpus'",
     ]
 
@@ -172,7 +179,7 @@ def test_executables(tmp_path: Path, executable: str, expected: str) -> None:
         ),
         ("{kind: local, requirements: {memory: 1}}", ".requirements.memory: unknown key 'memory'\n  did you mean 'ram'?"),
         ("{kind: local, requirements: {T4: 1}}", ".requirements.T4: unknown key 'T4'\n  did you mean 't4'?"),
-        ("{kind: local, requirements: {v10: 1}}", ".requirements.v10: unknown key 'v10'\n  did you mean 'v100'?"),
+        ("{kind: local, requirements: {v10: 1}}", f".requirements.v10: unknown key 'v10'\n  {RESOURCES}"),
         ("{kind: local, requirements: {t4: 1.5}}", ".requirements.t4: must be the number of GPUs per replica, 1 or more"),
         ("{kind: local, requirements: {t4: true}}", ".requirements.t4: must be the number of GPUs per replica, 1 or more"),
         (

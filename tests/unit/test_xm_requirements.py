@@ -25,6 +25,10 @@ def wanted(kind, count=None, topology=None, slices=1):
         ({"resources": {xm.ResourceType.CPU: 4}, "t4": 1}, JobRequirements(cpu=4.0, accelerator=wanted("t4", 1.0))),
         ({"resources": {"cpu": 4, "replicas": 2}}, JobRequirements(cpu=4.0, replicas=2)),
         ({"t4": 1}, JobRequirements(accelerator=wanted("t4", 1.0))),
+        ({"l4": 1}, JobRequirements(accelerator=wanted("l4_24th", 1.0))),
+        ({"A100_40GB": 1}, JobRequirements(accelerator=wanted("a100", 1.0))),
+        ({"trillium": "2x4"}, JobRequirements(accelerator=wanted("tpu_v6e", topology="2x4"))),
+        ({"resources": {xm.ResourceType.V5E: 1}}, JobRequirements(accelerator=wanted("tpu_v5e", 1.0))),
         ({"T4": "2"}, JobRequirements(accelerator=wanted("t4", 2.0))),
         # Such as `t4=FLAGS.gpus`, of a script that also runs without.
         ({"t4": 0}, JobRequirements()),
@@ -64,7 +68,8 @@ def test_what_is_recorded(asked, recorded):
 @pytest.mark.parametrize(
     ("asked", "error", "problem"),
     [
-        ({"l4": 1}, KeyError, "unknown ResourceType 'l4'\n  did you mean 'l4_24th'?"),
+        ({"l40": 1}, KeyError, "unknown ResourceType 'l40'\n  known: cpu, "),
+        ({"gpu": 1}, KeyError, "unknown ResourceType 'gpu'\n  say which: p100, v100, "),
         ({"upc": 1}, KeyError, "unknown ResourceType 'upc'"),
         ({"ram": "4GiB"}, ValueError, "cannot understand the amount of ram: '4GiB'"),
         ({"ram": None}, ValueError, "cannot understand the amount of ram: None"),

@@ -9,6 +9,7 @@ import pytest
 from tests.vertex import protos
 from tests.vertex.job_service import JobService
 from tests.vertex.requests import POOL, POOLS, gpu, inputs, problems
+from xmgen import catalog
 from xmgen.provider import custom_job_shape
 from xmgen.provider.wire import SECRET, SIGNATURE, UNKNOWN
 
@@ -337,11 +338,18 @@ def test_the_shape_is_that_of_the_official_messages(service: JobService):
             case custom_job_shape.Labels():
                 return "labels"
             case custom_job_shape.Choice(names):
-                return list(names)
+                return sorted(names)
+            case custom_job_shape.Accelerator():
+                return sorted(catalog.catalog().vertex.accelerator_types)
+
+    def unordered(shape: Any) -> Any:
+        if isinstance(shape, dict):
+            return {name: unordered(each) for name, each in shape.items()}
+        return sorted(shape) if isinstance(shape, list) else shape
 
     theirs = protos.shape()
     assert filled_in <= theirs.keys()
-    assert ours(custom_job_shape.CUSTOM_JOB) == {name: theirs[name] for name in theirs.keys() - filled_in}
+    assert ours(custom_job_shape.CUSTOM_JOB) == unordered({name: theirs[name] for name in theirs.keys() - filled_in})
 
 
 @pytest.mark.parametrize("field", ["jobSpecs", "labels.x", "jobSpec.enableWebAccess"])

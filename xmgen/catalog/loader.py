@@ -46,7 +46,7 @@ def build(data: Row, topologies: Row) -> Catalog:
         system_pods=tuple(SystemPod(**_tuples(row)) for row in data["system_pods"]),
         zone_families={row["zone"]: tuple(row["families"]) for row in data["zones"]["families"]},
         zone_accelerators={row["accelerator"]: tuple(row["zones"]) for row in data["zones"]["accelerators"]},
-        vertex=_vertex(data["vertex"], gpus),
+        vertex=_vertex(data["vertex"], gpus, tpus),
     )
 
 
@@ -87,7 +87,8 @@ def _tpu(row: Row, topologies: Row) -> Tpu:
     )
 
 
-def _vertex(data: Row, gpus: Mapping[str, Gpu]) -> VertexTable:
+def _vertex(data: Row, gpus: Mapping[str, Gpu], tpus: Mapping[str, Tpu]) -> VertexTable:
+    types = [*(gpu.vertex_type for gpu in gpus.values()), *(tpu.vertex.accelerator_type for tpu in tpus.values())]
     return VertexTable(
         cpu_machines=tuple(data["cpu_machines"]),
         attach_counts=tuple(
@@ -99,4 +100,5 @@ def _vertex(data: Row, gpus: Mapping[str, Gpu]) -> VertexTable:
             for row in data["attach_counts"]
         ),
         strategies=data["strategies"],
+        accelerator_types=(*filter(None, types), *data["further_accelerator_types"]),
     )

@@ -86,7 +86,8 @@ class AttachLimit:
 class Gpu:
     """id: XManager's name. label: node label `gke-accelerator` and type of the pool's guest accelerator. memory_gb: of
     one GPU. counts: GPUs a machine can have. driver: value of `gpu_driver_version`. attach_limits: per count, for GPUs
-    that are attached to N1 machines; empty for GPUs that machines come with."""
+    that are attached to N1 machines; empty for GPUs that machines come with. vertex_flex_start: whether Vertex AI finds
+    it with flex-start, see https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws; no TPU is."""
 
     id: str
     aliases: tuple[str, ...]
@@ -99,6 +100,7 @@ class Gpu:
     note: str
     source: tuple[str, ...]
     uncertain: tuple[str, ...]
+    vertex_flex_start: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +180,12 @@ class AttachCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexTable:
+    """accelerator_types: every `AcceleratorType` of the API, those of no row of ours included."""
+
     cpu_machines: tuple[str, ...]
     attach_counts: tuple[AttachCounts, ...]
     strategies: Mapping[Provisioning, str]
+    accelerator_types: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

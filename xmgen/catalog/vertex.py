@@ -23,9 +23,6 @@ DISK_GB = 100
 MAX_DISK_GB = 64_000
 _GB = 10**9
 
-FLEX_START = frozenset({"l4_24th", "a100", "a100_80gib", "h100", "h100_mega", "h200", "b200"})
-"""GPUs that it finds, see https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws; nothing else has it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexMachine:
@@ -68,7 +65,8 @@ def is_sold(machine: MachineType, way: Provisioning, topology: str | None = None
     """
     match way:
         case "flex-start":
-            return machine.accelerator in FLEX_START
+            gpu = catalog.catalog().gpus.get(machine.accelerator or "")
+            return gpu is not None and gpu.vertex_flex_start
         case "spot":
             return topology is None or tpu.chips(topology) <= machine.accelerator_count
         case _:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xmgen import catalog
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.wire import UNKNOWN, Properties, Value
 
@@ -42,6 +43,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One of the names that the catalog has from the API's enum. It is read when there is one to look up."""
+
+
+@dataclass(frozen=True, slots=True)
 class Many:
     of: Shape
 
@@ -56,35 +62,12 @@ class Message:
     fields: Mapping[str, Shape] = field(default_factory=dict[str, "Shape"])
 
 
-Shape = Text | Whole | Flag | Choice | Many | Labels | Message
+Shape = Text | Whole | Flag | Choice | Accelerator | Many | Labels | Message
 
 _TEXTS = Many(Text())
 _DURATION = Text(r"\d+(\.\d{1,9})?s", "seconds with an `s`, such as '3600s'")
 _GCS = Text(r"gs://.+", "a path of Cloud Storage, gs://bucket/folder")
 _ENV = Many(Message({"name": Text(r"[A-Za-z_][A-Za-z0-9_]*", "a C identifier"), "value": Text()}))
-
-_ACCELERATORS = Choice(
-    (
-        "NVIDIA_TESLA_K80",
-        "NVIDIA_TESLA_P100",
-        "NVIDIA_TESLA_V100",
-        "NVIDIA_TESLA_P4",
-        "NVIDIA_TESLA_T4",
-        "TPU_V2",
-        "TPU_V3",
-        "NVIDIA_TESLA_A100",
-        "NVIDIA_A100_80GB",
-        "TPU_V4_POD",
-        "NVIDIA_L4",
-        "TPU_V5_LITEPOD",
-        "NVIDIA_H100_80GB",
-        "NVIDIA_H100_MEGA_80GB",
-        "NVIDIA_H200_141GB",
-        "NVIDIA_B200",
-        "NVIDIA_GB200",
-        "NVIDIA_RTX_PRO_6000",
-    )
-)
 
 _RESERVATION = Message(
     {
@@ -97,7 +80,7 @@ _RESERVATION = Message(
 _MACHINE = Message(
     {
         "machineType": Text(),
-        "acceleratorType": _ACCELERATORS,
+        "acceleratorType": Accelerator(),
         "acceleratorCount": Whole(),
         "gpuPartitionSize": Text(),
         "tpuTopology": Text(r"\d+(x\d+){1,2}", "a topology, such as 2x4"),
@@ -223,9 +206,10 @@ def _mismatch(shape: Shape, value: Value) -> tuple[str, str] | None:
                 wrong = f"a whole number of {shape.bits} bits"
         case Flag():
             wrong = None if isinstance(value, bool) else "true or false"
-        case Choice():
-            if value not in shape.names:
-                wrong, hint = "one of the names that the API knows", did_you_mean(str(value), shape.names)
+        case Choice() | Accelerator():
+            names = shape.names if isinstance(shape, Choice) else catalog.catalog().vertex.accelerator_types
+            if value not in names:
+                wrong, hint = "one of the names that the API knows", did_you_mean(str(value), names)
         case Many():
             wrong = None if isinstance(value, list) else "a list"
         case Labels() | Message():

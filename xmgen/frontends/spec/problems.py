@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeGuard, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from xmgen import catalog
 from xmgen.errors import Problem, did_you_mean
 from xmgen.frontends.spec.context import section
 from xmgen.frontends.spec.document import Document
@@ -101,7 +102,9 @@ def _problem(error: ErrorDetails, document: Document, model: type[BaseModel]) ->
         if name in (known := _fields(model, path[:-1])):
             # The only place that two models share is a work unit, and `job` belongs to the one without `jobs`.
             return document.problem("cannot stand beside `jobs`", path)
-        return document.problem(f"unknown key {name!r}", path, _suggestion(name, known))
+        others = [key for key in known if key not in catalog.names()]
+        hint = _suggestion(name, known) if others == list(known) else _resource(name, others)
+        return document.problem(f"unknown key {name!r}", path, hint)
     if kind == "missing":
         hint = "or `jobs`, for a group" if path[-1] == "job" else ""
         return document.problem(f"the key {str(path[-1])!r} is missing", path, hint)
@@ -151,6 +154,12 @@ def _form(value: object, kind: str, model: type[BaseModel], path: Sequence[str |
 
 def _near(value: object, choices: Sequence[str]) -> str:
     return did_you_mean(value, choices) if isinstance(value, str) else ""
+
+
+def _resource(name: str, others: Sequence[str]) -> str:
+    """For a key among accelerators. others: the keys there that are none."""
+    meant = _SYNONYMS.get(name, name)
+    return did_you_mean(meant, others) if meant in others else catalog.suggestion(name, [*others, catalog.LOCAL_GPU])
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, create_model, model_validator
 
+from xmgen import catalog
 from xmgen.executors.limits import BYTES, REPLICAS
 from xmgen.experiment import Accelerator, JobRequirements
 from xmgen.frontends.spec.base import Model, error
@@ -67,24 +68,14 @@ Bytes = Annotated[
         }
     ),
 ]
-_Gpus = Annotated[
-    Accelerator | None,
-    PlainValidator(_gpus),
-    WithJsonSchema({"type": "integer", "minimum": 1, "description": "GPUs per replica."}),
-]
-_Tpus = Annotated[
-    Accelerator | None,
-    PlainValidator(_tpus),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{_TOPOLOGY.pattern}$"}],
-            "description": "Chips, or their topology such as 4x4.",
-        }
-    ),
-]
+_GPUS: dict[str, Any] = {"type": "integer", "minimum": 1, "description": "GPUs per replica."}
+_TPUS: dict[str, Any] = {
+    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{_TOPOLOGY.pattern}$"}],
+    "description": "Chips, or their topology such as 4x4.",
+}
 
 
-class Requirements(Model):
+class _Requirements(Model):
     """What each replica of a job needs. At most one accelerator."""
 
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -102,32 +93,6 @@ class Requirements(Model):
     service_tier: Literal["prod", "batch", "freebie"] | None = None
     """How likely the job is to get its machines, and to keep them."""
 
-    local_gpu: _Gpus = None
-    p4: _Gpus = None
-    t4: _Gpus = None
-    l4_24th: _Gpus = None
-    p100: _Gpus = None
-    v100: _Gpus = None
-    a100: _Gpus = None
-    a100_80gib: _Gpus = None
-    h100: _Gpus = None
-    h100_mega: _Gpus = None
-    h200: _Gpus = None
-    b200: _Gpus = None
-    b300: _Gpus = None
-    gb200: _Gpus = None
-    gb300: _Gpus = None
-    vr200: _Gpus = None
-    b40_48th: _Gpus = None
-    rtx_pro_6000: _Gpus = None
-    tpu_v2: _Tpus = None
-    tpu_v3: _Tpus = None
-    tpu_v4: _Tpus = None
-    tpu_v5e: _Tpus = None
-    tpu_v5p: _Tpus = None
-    tpu_v6e: _Tpus = None
-    tpu_v7x: _Tpus = None
-
     @model_validator(mode="after")
     def _one_accelerator(self) -> Self:
         given = list(self._accelerators())
@@ -136,17 +101,39 @@ class Requirements(Model):
         return self
 
     def _accelerators(self) -> dict[str, Accelerator]:
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if isinstance(value, Accelerator)}
+        given = {name: getattr(self, name) for name in catalog.names()}
+        return {name: value for name, value in given.items() if value is not None}
 
     def build(self) -> JobRequirements:
+        names = catalog.names()
         return JobRequirements(
             cpu=self.cpu,
             ram=self.ram,
             disk=self.disk,
-            accelerator=next((replace(value, type=name) for name, value in self._accelerators().items()), None),
+            accelerator=next((replace(value, type=names[name]) for name, value in self._accelerators().items()), None),
             architecture=self.architecture,
             location=self.location,
             replicas=self.replicas,
             service_tier=self.service_tier,
         )
+
+
+def _accelerator_fields() -> dict[str, Any]:
+    """A key for every name that the catalog has for an accelerator."""
+    fields: dict[str, Any] = {}
+    for name, accelerator in catalog.names().items():
+        is_tpu = accelerator in catalog.catalog().tpus
+        schema = _TPUS if is_tpu else _GPUS
+        if name != accelerator:
+            schema = {**schema, "description": f"{schema['description']} Another name of {accelerator}."}
+        validator = PlainValidator(_tpus if is_tpu else _gpus)
+        fields[name] = (Annotated[Accelerator | None, validator, WithJsonSchema(schema)], None)
+    return fields
+
+
+if TYPE_CHECKING:
+    Requirements = _Requirements
+else:
+    Requirements = create_model(
+        "Requirements", __base__=_Requirements, __doc__=_Requirements.__doc__, **_accelerator_fields()
+    )

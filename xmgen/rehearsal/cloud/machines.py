@@ -116,7 +116,8 @@ def chips(name: str) -> Chips | None:
     """Of a TPU machine; None for every other."""
     kind = family(name)
     if kind not in TPU_LABELS:
-        return None
+        row = machine(name)
+        return Chips(row.tpu.label, row.accelerator_count, row.tpu.single_host or "") if row and row.tpu else None
     count = int(name.rpartition("-")[2].removesuffix("t"))
     return Chips(TPU_LABELS[kind], count, SINGLE_HOST[kind].get(count, ""))
 
@@ -125,7 +126,10 @@ def gpus(name: str) -> tuple[str, int] | None:
     """Type and number of the GPUs that such a machine comes with; None when it comes with none."""
     series = "-".join(name.split("-")[:2])
     if series not in GPU_TYPES:
-        return None
+        # What the catalog has had since is not written down here a second time.
+        row = machine(name)
+        gpu = catalog.catalog().gpus.get(row.accelerator or "") if row else None
+        return (gpu.label, row.accelerator_count) if row and gpu else None
     size = name.split("-")[2]
     if series == "g2-standard":
         return GPU_TYPES[series], G2_COUNTS.get(int(size), 1)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from xmgen import catalog
 from xmgen.errors import did_you_mean
 from xmgen.frontends.xmanager.api.xm.problems import unknown
 
@@ -19,10 +21,16 @@ class _AnyCase(enum.EnumMeta):
         try:
             return super().__getitem__(name.upper())  # type: ignore[misc, no-any-return]
         except KeyError:
-            known = [member.lower() for member in cls.__members__]
-            longer = [each for each in known if each.startswith(name.lower())]
-            hint = f"did you mean {longer[0]!r}?" if len(longer) == 1 else did_you_mean(name.lower(), known)
-            raise unknown(f"unknown {cls.__name__} {name!r}", hint=hint) from None
+            raise unknown(f"unknown {cls.__name__} {name!r}", hint=cls._hint(name.lower())) from None  # pyright: ignore
+
+    def _hint(cls: type[E], name: str) -> str:  # pyright: ignore[reportGeneralTypeIssues]
+        return did_you_mean(name, map(str.lower, cls.__members__))
+
+
+class _Resources(_AnyCase):
+    def _hint(cls, name: str) -> str:
+        others = {member.lower() for member in cls.__members__} - catalog.names().keys()
+        return catalog.suggestion(name, [*sorted(others), catalog.LOCAL_GPU])
 
 
 class Architecture(enum.Enum):
@@ -32,8 +40,20 @@ class Architecture(enum.Enum):
     ARM = 2
 
 
-class ResourceType(enum.Enum, metaclass=_AnyCase):
-    """A countable resource. Every model of accelerator is one of its own; the values are XManager's."""
+def _add_accelerators(members: dict[str, Any]) -> None:
+    """To the members that XManager has: the catalog's other accelerators, and its other names of all of them."""
+    numbers = itertools.count(1_000_001)
+    for name, accelerator in catalog.names().items():
+        value = members[accelerator.upper()] if accelerator.upper() in members else next(numbers)
+        for member in (accelerator.upper(), name.upper()):
+            if member not in members:
+                members[member] = value
+
+
+class ResourceType(enum.Enum, metaclass=_Resources):
+    """A countable resource. Every model of accelerator is one of its own. The values are XManager's, those above a
+    million xmgen's; further accelerators and names are the catalog's.
+    """
 
     CPU = 100002
     MEMORY = 39
@@ -58,8 +78,6 @@ class ResourceType(enum.Enum, metaclass=_AnyCase):
     GB300 = 100
     VR200 = 110
     B40_48TH = 93
-    RTX_PRO_6000 = 1_000_001
-    """xmgen's own: XManager has no name for it."""
 
     TPU_V2 = 3
     TPU_V3 = 16
@@ -68,6 +86,8 @@ class ResourceType(enum.Enum, metaclass=_AnyCase):
     TPU_V5P = 59
     TPU_V6E = 63
     TPU_V7X = 92
+
+    _add_accelerators(locals())
 
     def architecture(self) -> Architecture:
         """Of the machines that carry this accelerator. Raises ValueError where that is not fixed."""
@@ -80,9 +100,16 @@ class ResourceType(enum.Enum, metaclass=_AnyCase):
 
 
 _MEMBERS = list(ResourceType)
-_ALL_GPUS = _MEMBERS[_MEMBERS.index(ResourceType.P4) : _MEMBERS.index(ResourceType.TPU_V2)]
-_ALL_TPUS = [member for member in _MEMBERS if member.name.startswith("TPU_")]
-_ON_ARM = (ResourceType.GB200, ResourceType.GB300, ResourceType.VR200)
+_ALL_TPUS = [member for member in _MEMBERS if member.name.lower() in catalog.catalog().tpus]
+_ALL_GPUS = [member for member in _MEMBERS[_MEMBERS.index(ResourceType.P4) :] if member not in _ALL_TPUS]
+_ON_ARM = {
+    ResourceType.VR200,
+    *(
+        ResourceType[machine.accelerator]
+        for machine in catalog.catalog().machines.values()
+        if machine.accelerator and machine.architecture == "arm64"
+    ),
+}
 
 
 class ServiceTier(enum.Enum, metaclass=_AnyCase):
