@@ -5,16 +5,16 @@ from __future__ import annotations
 from tests.conftest import ROOT
 from xmgen import project
 from xmgen.commands import target
-from xmgen.plan.model import Plan
+from xmgen.stack.compiled import CompiledStack
 
 PROJECT = project.find(ROOT)
 
 
-def plans() -> dict[str, Plan]:
-    every = {stack: target.existing(PROJECT, stack) for stack in PROJECT.stacks()}
-    return {stack: plan for stack, plan in every.items() if plan.cluster is not None}
+def stacks() -> dict[str, CompiledStack]:
+    every = {name: target.existing(PROJECT, name) for name in PROJECT.stacks()}
+    return {name: stack for name, stack in every.items() if stack.cluster is not None}
 
 
-def owner(plan: Plan) -> Plan | None:
-    assert plan.cluster is not None
-    return target.existing(PROJECT, plan.cluster.name) if plan.cluster.kind == "stack" else None
+def owner(stack: CompiledStack) -> CompiledStack | None:
+    assert stack.cluster is not None
+    return target.existing(PROJECT, stack.cluster.name) if stack.cluster.kind == "stack" else None

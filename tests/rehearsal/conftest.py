@@ -12,12 +12,12 @@ from tests.gcp_programs import SDK
 from tests.rehearsal import disturbances
 from tests.rehearsal.disturbances import World
 from xmgen import project
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import orphans
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.stack import init
+from xmgen.stack.compiled import CompiledStack
 
 
 @pytest.fixture(scope="session")
@@ -71,13 +71,13 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 @pytest.fixture(scope="session")
-def plan(scratch: Project) -> Plan:
+def plan(scratch: Project) -> CompiledStack:
     """Of the stack that is disturbed."""
     return disturbances.compiled(scratch)
 
 
 @pytest.fixture
-def stack(in_scratch: Rehearsal, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
+def stack(in_scratch: Rehearsal, plan: CompiledStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
     """The rehearsal, for a test that disturbs that stack. Whatever others have left, it finds nothing in the cloud."""
     # What is asked of the simulated cloud is there at once.
     monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
@@ -92,7 +92,7 @@ def stack(in_scratch: Rehearsal, plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture(scope="session")
-def undisturbed(rehearsal: Rehearsal, scratch: Project, plan: Plan) -> World:
+def undisturbed(rehearsal: Rehearsal, scratch: Project, plan: CompiledStack) -> World:
     """What there is of it after an `up` that nothing happened to."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XMGEN_PYTHON", sys.executable)

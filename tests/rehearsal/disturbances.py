@@ -13,7 +13,6 @@ from pathlib import Path
 from tests.builders import experiment, job, python_container
 from tests.rehearsal.stacks import T4, write
 from xmgen import sources
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
@@ -22,6 +21,7 @@ from xmgen.rehearsal.cloud.store import Item
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.rehearsal.settings import PROJECT
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 STACK = "interrupted"
@@ -35,7 +35,7 @@ PASSING = ("pods ", "nodes ", f"configmaps {STACK}/kube-root-ca.crt", f"servicea
 """What controllers make, and take away again, in their own time."""
 
 
-def compiled(project: Project) -> Plan:
+def compiled(project: Project) -> CompiledStack:
     """A cluster with its network, a pool, a bucket, an image, two trials."""
     # Other tests change the code of theirs.
     trainer = python_container(path=f"code/{STACK}")
@@ -58,7 +58,7 @@ class World:
     state: Counter[str]
 
     @classmethod
-    def of(cls, rehearsal: Rehearsal, plan: Plan) -> World:
+    def of(cls, rehearsal: Rehearsal, plan: CompiledStack) -> World:
         stack, namespaces = plan.experiment.stack, rehearsal.namespaces(plan)
         items = {id: item for id, item in leftovers.resources(rehearsal.cloud.store).items() if _of(item.owner, stack)}
         state = [each for each in rehearsal.state(plan) if not each.is_pulumis_own]
@@ -81,12 +81,12 @@ def _of(owner: str, stack: str) -> bool:
     return owner.startswith(f"urn:pulumi:{stack}::")
 
 
-def in_cloud(rehearsal: Rehearsal, plan: Plan) -> list[Item]:
+def in_cloud(rehearsal: Rehearsal, plan: CompiledStack) -> list[Item]:
     """What the stack has there; after a `destroy`, what it keeps."""
     return [item for item in rehearsal.cloud.store if _of(item.owner, plan.experiment.stack)]
 
 
-def forget(rehearsal: Rehearsal, plan: Plan) -> None:
+def forget(rehearsal: Rehearsal, plan: CompiledStack) -> None:
     """Take away what the stack keeps, and the services that any stack has left enabled: the next `up` finds nothing."""
     kept = [*in_cloud(rehearsal, plan), *(item for item in rehearsal.cloud.store.of(SERVICE) if not item.owner)]
     for item in kept:
@@ -100,7 +100,7 @@ def enable(rehearsal: Rehearsal, world: World) -> None:
         rehearsal.cloud.store.put(Item(id=f"{PROJECT}/{inputs['service']}", type=SERVICE, inputs=inputs, outputs={}))
 
 
-def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
+def nothing_left(rehearsal: Rehearsal, plan: CompiledStack) -> bool:
     """After a `destroy`: namespaces take a moment to go."""
     state = [each for each in rehearsal.state(plan) if not each.retain_on_delete]
     assert state == []
@@ -117,7 +117,7 @@ def nothing_left(rehearsal: Rehearsal, plan: Plan) -> bool:
     return rehearsal.observer.wait(gone, SECONDS)
 
 
-def destroy(rehearsal: Rehearsal, plan: Plan) -> None:
+def destroy(rehearsal: Rehearsal, plan: CompiledStack) -> None:
     """All of a stack: nothing of it is left, and the next `up` finds nothing."""
     report = Report(stack=plan.experiment.stack)
     rehearsal.destroy(plan, report)
@@ -129,7 +129,7 @@ def nothing_happens(point: Point, operation: str, urn: str) -> None:
     """At any point of an operation in the cloud."""
 
 
-def up_until_done(rehearsal: Rehearsal, plan: Plan, most: int) -> int:
+def up_until_done(rehearsal: Rehearsal, plan: CompiledStack, most: int) -> int:
     """How many times it took. Fails when it is not done after `most`."""
     for count in range(1, most + 1):
         report = Report(stack=plan.experiment.stack)
@@ -139,7 +139,7 @@ def up_until_done(rehearsal: Rehearsal, plan: Plan, most: int) -> int:
     raise AssertionError(report.failures)
 
 
-def undisturbed(rehearsal: Rehearsal, plan: Plan) -> World:
+def undisturbed(rehearsal: Rehearsal, plan: CompiledStack) -> World:
     """What there is after an `up` that nothing happens to. It is gone afterwards."""
     up_until_done(rehearsal, plan, 1)
     world = World.of(rehearsal, plan)
@@ -230,7 +230,7 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def check_and_destroy(rehearsal: Rehearsal, plan: Plan, undisturbed: World) -> None:
+def check_and_destroy(rehearsal: Rehearsal, plan: CompiledStack, undisturbed: World) -> None:
     """The same is there as if nothing had happened, a further `up` changes nothing, and `destroy` leaves nothing."""
     rehearsal.cloud.at = nothing_happens
     report = Report(stack=STACK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Sequence
 
 from tests.builders import experiment, job
 from tests.rehearsal.stacks import IMAGE
@@ -10,9 +11,11 @@ from tests.requirements import full
 from xmgen import catalog
 from xmgen.catalog.model import MachineType
 from xmgen.catalog.placement import NODES_LABEL
+from xmgen.catalog.pools import NodePool
 from xmgen.catalog.tpu import chips
 from xmgen.experiment import Accelerator, Experiment, JobRequirements, Kubernetes
-from xmgen.plan.model import Plan
+from xmgen.plan.model import PlannedUnit
+from xmgen.stack.compiled import CompiledUnit
 
 KNOWN = catalog.catalog()
 MAX_HOSTS = 64
@@ -37,14 +40,13 @@ def slices() -> list[Accelerator]:
     return found
 
 
-def pools_of(plan: Plan) -> dict[str, set[str]]:
-    """For each Job, the pools with nodes of the kind that it is meant for."""
-    assert plan.cluster is not None
+def pools_of(units: Iterable[PlannedUnit | CompiledUnit], declared: Sequence[NodePool]) -> dict[str, set[str]]:
+    """For each Job, the pools with nodes of the kind that it is meant for. declared: those of the stack."""
     result: dict[str, set[str]] = {}
-    for unit in plan.units:
+    for unit in units:
         for manifest in unit.manifests:
             selector = manifest["spec"]["template"]["spec"]["nodeSelector"]  # type: ignore[index, call-overload]
-            pools = {pool.name for pool in plan.cluster.pools if pool.labels[NODES_LABEL] == selector[NODES_LABEL]}  # type: ignore[index, call-overload]
+            pools = {pool.name for pool in declared if pool.labels[NODES_LABEL] == selector[NODES_LABEL]}  # type: ignore[index, call-overload]
             result[manifest["metadata"]["name"]] = pools  # type: ignore[index, call-overload]
     return result
 

@@ -20,11 +20,11 @@ from tests.rehearsal.disturbances import (
     until,
 )
 from xmgen.errors import OperationError
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.resource_types import CLUSTER, JOB
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
@@ -72,7 +72,7 @@ class Killer:
             self.hit |= checkpointed(self._rehearsal)
 
 
-def up_until_it_is_not_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> None:
+def up_until_it_is_not_killed(rehearsal: Rehearsal, plan: CompiledStack, killer: Killer) -> None:
     kills = -1
     while killer.kills > kills:
         kills, report = killer.kills, Report(stack=STACK)
@@ -84,7 +84,7 @@ def up_until_it_is_not_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) 
 
 
 def test_the_engine_is_killed_whenever_a_resource_is_in_its_state(
-    stack: Rehearsal, plan: Plan, undisturbed: World
+    stack: Rehearsal, plan: CompiledStack, undisturbed: World
 ) -> None:
     killer = Killer(stack)
     for _ in range(3):

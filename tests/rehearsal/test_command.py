@@ -49,8 +49,7 @@ def test_a_table_shows_what_runs_and_sigterm_ends_all_of_it(
     monkeypatch.setenv("TERM", "xterm")
     jobs = [job(f"--n={number}", executor=T4, executable=IMAGE.name) for number in range(2)]
     plan = write(scratch, experiment(*jobs, stack="live", executables=(IMAGE,)))
-    assert plan.cluster is not None
-    (pool,) = plan.cluster.pools
+    (pool,) = plan.pools
     row = re.compile(rf"{re.escape(pool.name)} +2 +2 +0 ")
     ours, its = terminal()
     command = [Path(sys.executable).with_name("xmgen"), "rehearse", "live", "--pod-seconds", "600"]

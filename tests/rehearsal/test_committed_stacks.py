@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rehearsal.committed import owner, plans
-from xmgen.plan.model import Plan
+from tests.rehearsal.committed import owner, stacks
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import markdown
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
 
-def pods(plan: Plan) -> dict[str, int]:
+def pods(plan: CompiledStack) -> dict[str, int]:
     """How many pods each Job is to have."""
     jobs = [manifest for unit in plan.units for manifest in unit.manifests if manifest["kind"] == "Job"]
     return {job["metadata"]["name"]: job["spec"].get("parallelism", 1) for job in jobs}  # type: ignore[index, union-attr]
 
 
-@pytest.mark.parametrize("stack", plans())
+@pytest.mark.parametrize("stack", stacks())
 def test_it_fits_and_leaves_nothing(stack: str, rehearsal: Rehearsal) -> None:
-    plan = plans()[stack]
+    plan = stacks()[stack]
     report = rehearsal.run(plan, owner(plan))
     assert report.fits, markdown(report)
     landed: dict[str, int] = {}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.rehearsal.disturbances import World, nothing_left, up_until_done
-from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
@@ -27,7 +27,7 @@ def dials(world: World, operation: str, *faults: str) -> list[dict[str, Any]]:
 # Five faults, and no number of resources of a kind that five divides: the same kind meets different ones.
 @pytest.mark.parametrize("faults", [("429", "lost", "503", "half", "unsent")])
 def test_every_resource_meets_a_fault(
-    stack: Rehearsal, plan: Plan, undisturbed: World, faults: tuple[str, ...]
+    stack: Rehearsal, plan: CompiledStack, undisturbed: World, faults: tuple[str, ...]
 ) -> None:
     stack.cloud.dials.set(*dials(undisturbed, "create", *faults))
     assert up_until_done(stack, plan, len(undisturbed.cloud)) > 1

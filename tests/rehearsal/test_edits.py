@@ -9,23 +9,27 @@ from typing import Any
 
 import pytest
 
+from tests.another_version import another_version
 from tests.builders import experiment, job, python_container
-from tests.rehearsal.stacks import T4, write
+from tests.rehearsal.command_line import SETTINGS, xmgen
+from tests.rehearsal.stacks import IMAGE, T4, Written, write
 from xmgen import sources
-from xmgen.executors.gke.jobs import resource_name
-from xmgen.plan.model import Plan
+from xmgen.executors.gke.jobs import job_name, resource_name
+from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.rehearsal.cloud.kinds import NODE_POOL
+from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
 from xmgen.resource_types import JOB
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
 RATES = [f"--lr=0.{number:02}" for number in range(1, 21)]
 
 
-def compiled(project: Project, rates: Sequence[str], code: str = "print('one')") -> Plan:
+def compiled(project: Project, rates: Sequence[str], code: str = "print('one')") -> Written:
     """A trial for each rate, and a job of another image."""
     executables = [python_container(name) for name in ("trainer", "other")]
     for executable, text in zip(executables, (code, "print('other')"), strict=True):
@@ -50,7 +54,7 @@ Key = tuple[str, str]
 """A resource: its type and logical name."""
 
 
-def jobs(plan: Plan) -> list[Key]:
+def jobs(plan: CompiledStack) -> list[Key]:
     """In the order of the experiment; the last one is of the other image."""
     return [(JOB, resource_name(unit.manifests[0])) for unit in plan.units]
 
@@ -62,7 +66,7 @@ class Stack:
         self._rehearsal = rehearsal
         self._there: dict[Key, dict[str, Any]] = {}
 
-    def up(self, plan: Plan) -> dict[str, set[Key]]:
+    def up(self, plan: CompiledStack) -> dict[str, set[Key]]:
         """The resources that were `created`, `deleted`, `replaced`, `updated`; every other one is as it was."""
         report = Report(stack=plan.experiment.stack)
         counts = self._rehearsal.up(plan, report)
@@ -92,8 +96,7 @@ class Stack:
 def test_an_up_touches_what_was_edited(in_scratch: Rehearsal, scratch: Project) -> None:
     stack = Stack(in_scratch)
     first = compiled(scratch, RATES)
-    assert first.cluster is not None
-    pools = {(NODE_POOL, pool.name) for pool in first.cluster.pools}
+    pools = {(NODE_POOL, pool.name) for pool in first.pools}
     assert len(pools) == 1
     assert set(jobs(first)) | pools < stack.up(first)["create"]
 
@@ -118,3 +121,33 @@ def test_an_up_touches_what_was_edited(in_scratch: Rehearsal, scratch: Project) 
 
     report = in_scratch.run(recoded)
     assert report.fits, markdown(report)
+
+
+def test_jobs_that_another_version_compiled_go_on(in_scratch: Rehearsal, scratch: Project) -> None:
+    """This one would call them otherwise. They run when an `up` makes a Job that is waited for, before which it deletes
+    what the stack has no more.
+    """
+    jobs = [job(f"--n={number}", executor=T4, executable=IMAGE.name) for number in range(4)]
+    source = experiment(*jobs, after={3: [0]}, stack="older", executables=(IMAGE,))
+    with another_version():
+        older = write(scratch, source)
+    awaited, *others, last = (unit.name for unit in older.units)
+    ours = {job_name(unit.manifests[0]) for unit in planner.plan(source).units}
+    assert {job_name(unit.heads[0]) for unit in older.units}.isdisjoint(ours)
+
+    def uids() -> dict[str, str]:
+        found = in_scratch.cluster.api().items(f"/apis/batch/v1/namespaces/{older.name}/jobs")
+        return {str(each["metadata"]["labels"]["xmgen/unit"]): str(each["metadata"]["uid"]) for each in found}
+
+    hang = [Rule(outcome="hang", unit=unit) for unit in others]
+    in_scratch.director.tell([Rule(outcome="fail", unit=awaited), *hang])
+    xmgen(in_scratch, "up", older.name, "--yes", *SETTINGS, code=1)
+    first = uids()
+    assert first.keys() == {awaited, *others}
+    in_scratch.director.tell(hang)
+    xmgen(in_scratch, "up", older.name, "--yes")
+    second = uids()
+    assert second.keys() == {awaited, *others, last}
+    assert {unit for unit in first if first[unit] != second[unit]} == {awaited}
+    in_scratch.director.tell([])
+    xmgen(in_scratch, "destroy", older.name, "--yes")

@@ -13,13 +13,13 @@ from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.stacks import T4, compiled
 from tests.rehearsal.units import SECONDS, ends, names
 from xmgen.commands.reach import CLUSTER, FORGET
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import resources
 from xmgen.rehearsal.home import AUTH_PLUGIN
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.rehearsal.servers import free_port
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
@@ -27,7 +27,7 @@ STACK = "vanishing"
 
 
 @pytest.fixture
-def plan(in_scratch: Rehearsal, scratch: Project) -> Iterator[Plan]:
+def plan(in_scratch: Rehearsal, scratch: Project) -> Iterator[CompiledStack]:
     plan = compiled(scratch, STACK, T4, T4)
     yield plan
     in_scratch.destroy(plan, Report(stack=STACK))
@@ -58,7 +58,9 @@ def delete_by_hand(rehearsal: Rehearsal) -> None:
     assert rehearsal.observer.wait(lambda: api.request("GET", namespace).status == 404, SECONDS)
 
 
-def test_a_cluster_that_is_not_there_as_the_stack_knows_it(in_scratch: Rehearsal, plan: Plan, tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_as_the_stack_knows_it(
+    in_scratch: Rehearsal, plan: CompiledStack, tmp_path: Path
+) -> None:
     xmgen(in_scratch, "up", STACK, "--yes", *SETTINGS)
     assert in_scratch.observer.wait(lambda: ends(in_scratch, plan) == ["finished", "finished"], SECONDS)
     shown = xmgen(in_scratch, "up", STACK, "--yes").stdout

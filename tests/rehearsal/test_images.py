@@ -25,7 +25,6 @@ from tests.rehearsal.processes import SECONDS
 from xmgen import project
 from xmgen.commands import target
 from xmgen.errors import OperationError
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.resource import Request
 from xmgen.pulumi_cli.events import Change, Message, Progress
@@ -34,6 +33,7 @@ from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown, sentences
 from xmgen.resource_types import IMAGE
 from xmgen.stack import init
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 pytestmark = [pytest.mark.docker, pytest.mark.rehearsal]
@@ -91,17 +91,17 @@ def building(
             yield rehearsal
 
 
-def compiled(project: Project, stack: str, executable: dict[str, Any], files: dict[str, str]) -> Plan:
+def compiled(project: Project, stack: str, executable: dict[str, Any], files: dict[str, str]) -> CompiledStack:
     executables = {"show": {"path": ".", **executable}}
     source = {"title": "Show", "executables": executables, "work_units": {"one": {"job": JOB}}}
     for name, text in {**files, "experiment.yaml": json.dumps(source, ensure_ascii=False)}.items():
         file = project.root / stack / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return target.plan_of(project, str(project.root / stack / "experiment.yaml"), stack, ())
+    return target.compiled_stack(project, str(project.root / stack / "experiment.yaml"), stack, ())
 
 
-def shown(project: Project, says: str) -> Plan:
+def shown(project: Project, says: str) -> CompiledStack:
     files = {
         "show.py": SHOW.replace("SAYS", says),
         "data/kept.txt": "kept",
@@ -137,13 +137,13 @@ def printed(daemon: DockerClient, image: str, arguments: list[str]) -> dict[str,
     return json.loads(output)
 
 
-def jobs(rehearsal: Rehearsal, plan: Plan) -> list[str]:
+def jobs(rehearsal: Rehearsal, plan: CompiledStack) -> list[str]:
     (namespace,) = rehearsal.namespaces(plan)
     found = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
     return [job["metadata"]["name"] for job in found if not job["metadata"].get("deletionTimestamp")]
 
 
-def containers(rehearsal: Rehearsal, plan: Plan) -> list[dict[str, Any]]:
+def containers(rehearsal: Rehearsal, plan: CompiledStack) -> list[dict[str, Any]]:
     """Those of the jobs' pods."""
     (namespace,) = rehearsal.namespaces(plan)
     there = jobs(rehearsal, plan)
@@ -152,7 +152,7 @@ def containers(rehearsal: Rehearsal, plan: Plan) -> list[dict[str, Any]]:
     return [pod["spec"]["containers"][0] for pod in mine]
 
 
-def up(rehearsal: Rehearsal, plan: Plan) -> dict[str, Any]:
+def up(rehearsal: Rehearsal, plan: CompiledStack) -> dict[str, Any]:
     """Brings it up, and returns the container of its only pod."""
     report = Report(stack=plan.experiment.stack)
     rehearsal.up(plan, report)

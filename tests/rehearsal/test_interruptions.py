@@ -29,7 +29,6 @@ from tests.rehearsal.disturbances import (
     up_until_done,
 )
 from xmgen.errors import OperationError
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import orphans, stalls
 from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
@@ -40,6 +39,7 @@ from xmgen.rehearsal.cluster import API_SERVER
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
 from xmgen.resource_types import CLUSTER, CODE, JOB, NODE_POOL
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 pytestmark = pytest.mark.rehearsal
@@ -117,7 +117,7 @@ class Killer:
             self._kills += 1 if kill(victims) else 0
 
 
-def was_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> bool:
+def was_killed(rehearsal: Rehearsal, plan: CompiledStack, killer: Killer) -> bool:
     """Whether an `up` was."""
     before, report = killer.count(), Report(stack=STACK)
     try:
@@ -129,7 +129,7 @@ def was_killed(rehearsal: Rehearsal, plan: Plan, killer: Killer) -> bool:
     return killer.count() > before
 
 
-def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, undisturbed: World) -> None:
+def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: CompiledStack, undisturbed: World) -> None:
     def point(urn: str) -> Point:
         """Half of them before anything has happened; what costs money, and is named at random, after it has."""
         costly = Urn(urn).type in (CLUSTER, NODE_POOL, NETWORK)
@@ -143,7 +143,7 @@ def test_the_engine_is_killed_at_every_resource(stack: Rehearsal, plan: Plan, un
     check_and_destroy(stack, plan, undisturbed)
 
 
-def test_destroy_after_a_kill_at_any_resource(stack: Rehearsal, plan: Plan, undisturbed: World) -> None:
+def test_destroy_after_a_kill_at_any_resource(stack: Rehearsal, plan: CompiledStack, undisturbed: World) -> None:
     killer = Killer(stack, lambda urn: "done")
     while was_killed(stack, plan, killer):
         report = Report(stack=STACK)
@@ -155,7 +155,7 @@ def test_destroy_after_a_kill_at_any_resource(stack: Rehearsal, plan: Plan, undi
 
 
 def test_what_arrives_when_the_engine_and_its_plugins_are_gone_is_found(
-    stack: Rehearsal, plan: Plan, undisturbed: World, monkeypatch: pytest.MonkeyPatch
+    stack: Rehearsal, plan: CompiledStack, undisturbed: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that was on its way is carried out all the same, and there is a moment in which to wait for it."""
     hit: set[str] = set()
@@ -195,7 +195,7 @@ def test_what_arrives_when_the_engine_and_its_plugins_are_gone_is_found(
 
 
 def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
-    stack: Rehearsal, plan: Plan, undisturbed: World
+    stack: Rehearsal, plan: CompiledStack, undisturbed: World
 ) -> None:
     killed: list[int] = []
 
@@ -217,7 +217,7 @@ def test_the_engine_is_killed_while_it_looks_for_what_an_earlier_one_left(
 
 
 def test_providers_and_the_api_server_are_killed_one_after_the_other(
-    stack: Rehearsal, plan: Plan, undisturbed: World
+    stack: Rehearsal, plan: CompiledStack, undisturbed: World
 ) -> None:
     """The engine goes on, and hears that a provider is gone; what that had begun leaves no trace in the state."""
     left: list[tuple[str, Point, str]] = [
@@ -260,7 +260,7 @@ def test_providers_and_the_api_server_are_killed_one_after_the_other(
     check_and_destroy(stack, plan, undisturbed)
 
 
-def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: Plan) -> None:
+def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: CompiledStack) -> None:
     killed: list[int] = []
 
     def hear(phase: str, progress: Progress, change: Change | None) -> None:
@@ -286,7 +286,7 @@ def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: Plan) -> None:
 
 
 def test_an_engine_that_waits_for_ever_is_stopped(
-    stack: Rehearsal, scratch: Project, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    stack: Rehearsal, scratch: Project, plan: CompiledStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pool that is to be replaced cannot be deleted. Without an end of this, the test has none either."""
     monkeypatch.setattr(stalls, "SECONDS", 2.0)
@@ -311,7 +311,7 @@ def test_an_engine_that_waits_for_ever_is_stopped(
         file.write_text(text, encoding="utf-8")
 
 
-def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan) -> None:
+def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: CompiledStack) -> None:
     """Also what was there when the rehearsal began."""
     up_until_done(stack, plan, 1)
     (network,) = (item.id for item in stack.cloud.store.of(NETWORK) if f":{STACK}::" in item.owner)
@@ -326,7 +326,7 @@ def test_what_an_interrupted_rehearsal_left_counts(stack: Rehearsal, plan: Plan)
     assert report.fits, markdown(report)
 
 
-def test_ctrl_c_ends_a_rehearsal_without_a_verdict(stack: Rehearsal, plan: Plan) -> None:
+def test_ctrl_c_ends_a_rehearsal_without_a_verdict(stack: Rehearsal, plan: CompiledStack) -> None:
     def interrupt(phase: str, progress: Progress, change: Change | None) -> None:
         if isinstance(change, ResourceStep) and (change.type, change.status) == (NODE_POOL, "started"):
             os.kill(os.getpid(), signal.SIGINT)

@@ -10,13 +10,13 @@ from tests.rehearsal.command_line import start, xmgen
 from tests.rehearsal.stacks import RETRIED, T4, compiled, tamper
 from tests.rehearsal.units import SECONDS, ends, names, pods_of
 from xmgen.executors.gke.jobs import job_name
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.cloud import pools
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.rehearsal.stages import LOG, OUTCOME
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
@@ -24,14 +24,14 @@ STACK = "printed"
 
 
 @pytest.fixture(scope="module")
-def plan(scratch: Project) -> Plan:
+def plan(scratch: Project) -> CompiledStack:
     plan = compiled(scratch, STACK, T4, RETRIED, T4, T4)
     tamper(scratch, plan, {"3": {"nodeSelector": {"xmgen/nodes": "others"}}})
     return plan
 
 
 @pytest.fixture
-def printed(in_scratch: Rehearsal, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
+def printed(in_scratch: Rehearsal, plan: CompiledStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
     """The stack is up: its first trial has printed and ended, the second at its second attempt; the third prints and
     goes on; the last finds no node.
     """
@@ -54,11 +54,11 @@ def printed(in_scratch: Rehearsal, plan: Plan, monkeypatch: pytest.MonkeyPatch) 
     in_scratch.destroy(plan, Report(stack=STACK))
 
 
-def pod(rehearsal: Rehearsal, plan: Plan, position: int) -> str:
+def pod(rehearsal: Rehearsal, plan: CompiledStack, position: int) -> str:
     return str(pods_of(rehearsal, plan, position)[0]["metadata"]["name"])
 
 
-def phase(rehearsal: Rehearsal, plan: Plan, position: int) -> str:
+def phase(rehearsal: Rehearsal, plan: CompiledStack, position: int) -> str:
     return next((str(each["status"]["phase"]) for each in pods_of(rehearsal, plan, position)), "")
 
 
@@ -68,7 +68,7 @@ def tell(rehearsal: Rehearsal, pod: str, **annotations: str) -> None:
     assert rehearsal.cluster.api().request("PATCH", path, {"metadata": {"annotations": given}}).ok
 
 
-def test_logs_of_pods(printed: Rehearsal, plan: Plan) -> None:
+def test_logs_of_pods(printed: Rehearsal, plan: CompiledStack) -> None:
     ended, again, runs, waits = names(plan)
 
     # One pod's log is as it is.
@@ -123,6 +123,6 @@ def test_logs_of_pods(printed: Rehearsal, plan: Plan) -> None:
     assert follow.returncode == 0
 
 
-def test_logs_of_a_stack_that_is_not_up(in_scratch: Rehearsal, plan: Plan) -> None:
+def test_logs_of_a_stack_that_is_not_up(in_scratch: Rehearsal, plan: CompiledStack) -> None:
     done = xmgen(in_scratch, "logs", STACK, code=1)
     assert done.stderr == f"error: {STACK} is not up\n  `xmgen up {STACK}` runs it\n"

@@ -18,7 +18,7 @@ def test_every_machine_type_is_scheduled_where_it_belongs(name: str, in_scratch:
     plan = write(scratch, matrix(name))
     report = in_scratch.run(plan)
     assert report.fits, markdown(report)
-    meant = pools_of(plan)
+    meant = pools_of(plan.units, plan.pools)
     landed: dict[str, set[str]] = {}
     for each in report.landings:
         landed.setdefault(each.job, set()).add(each.pool)

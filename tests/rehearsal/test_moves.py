@@ -9,12 +9,12 @@ import pytest
 from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.stacks import T4, compiled
 from xmgen.errors import OperationError, Problem
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import resources
 from xmgen.rehearsal.cloud.kinds import ELSEWHERE
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Failure, Report
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
@@ -23,7 +23,7 @@ MOVE = f"the cluster of {STACK} is in us-central1-a, and cannot move to us-centr
 
 
 @pytest.fixture
-def plan(in_scratch: Rehearsal, scratch: Project) -> Iterator[Plan]:
+def plan(in_scratch: Rehearsal, scratch: Project) -> Iterator[CompiledStack]:
     plan = compiled(scratch, STACK, T4)
     yield plan
     report = Report(stack=STACK)
@@ -37,7 +37,7 @@ def there(rehearsal: Rehearsal) -> dict[str, str]:
     return {each.urn: each.id for each in resources(export)}
 
 
-def test_a_cluster_stays_where_it_is(in_scratch: Rehearsal, scratch: Project, plan: Plan) -> None:
+def test_a_cluster_stays_where_it_is(in_scratch: Rehearsal, scratch: Project, plan: CompiledStack) -> None:
     xmgen(in_scratch, "up", STACK, "--yes", *SETTINGS)
     before = there(in_scratch)
 

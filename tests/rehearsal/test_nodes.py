@@ -52,6 +52,11 @@ def templates(name: str, folder: Path) -> dict[str, Template]:
     }
 
 
+def meant_for(plan: Plan) -> dict[str, set[str]]:
+    assert plan.cluster is not None
+    return pools_of(plan.units, plan.cluster.pools)
+
+
 def pods(plan: Plan) -> dict[str, dict[str, Any]]:
     jobs: list[Any] = [manifest for unit in plan.units for manifest in unit.manifests]
     return {job["metadata"]["name"]: job["spec"]["template"] for job in jobs}
@@ -75,7 +80,7 @@ def test_the_program_says_a_topology_of_slices_of_tpus_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_jobs_may_run_on_the_nodes_meant_for_them_and_on_no_others(name: str, tmp_path: Path) -> None:
-    nodes, meant = templates(name, tmp_path), pools_of(PLANS[name])
+    nodes, meant = templates(name, tmp_path), meant_for(PLANS[name])
     for job, pod in pods(PLANS[name]).items():
         possible = {pool for pool, node in nodes.items() if not obstacles(pod, node.labels, node.taints)}
         assert possible == meant[job], job
@@ -83,7 +88,7 @@ def test_jobs_may_run_on_the_nodes_meant_for_them_and_on_no_others(name: str, tm
 
 @pytest.mark.parametrize("name", PLANS)
 def test_nodes_have_the_accelerators_that_pods_ask_for(name: str, tmp_path: Path) -> None:
-    nodes, meant = templates(name, tmp_path), pools_of(PLANS[name])
+    nodes, meant = templates(name, tmp_path), meant_for(PLANS[name])
     for job, pod in pods(PLANS[name]).items():
         requests = pod["spec"]["containers"][0]["resources"]["requests"]
         for resource in requests.keys() & {"nvidia.com/gpu", "google.com/tpu"}:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import experiment, job
-from tests.rehearsal.committed import owner, plans
+from tests.rehearsal.committed import owner, stacks
 from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.experiment import ClusterChoice
 from xmgen.project import Project
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_a_cluster_that_does_not_come_is_told(rehearsal: Rehearsal) -> None:
-    plan = plans()["gke-shared"]
+    plan = stacks()["gke-shared"]
     of = owner(plan)
     assert of is not None
     rehearsal.cloud.dials.set({"type": SERVICE, "operation": "create", "name": "container", "fault": "403", "times": 1})

@@ -9,14 +9,14 @@ import pytest
 
 from tests.builders import experiment, job
 from tests.rehearsal.command_line import SETTINGS, start, status, xmgen
-from tests.rehearsal.stacks import IMAGE, T4, write
+from tests.rehearsal.stacks import IMAGE, T4, Written, write
 from xmgen.executors.gke.jobs import job_name
 from xmgen.experiment import Container
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
@@ -34,18 +34,18 @@ def full(in_scratch: Rehearsal) -> Iterator[Rehearsal]:
 
 def compiled(
     project: Project, stack: str, args: Sequence[str], image: str, after: dict[int, list[int]] | None = None
-) -> Plan:
+) -> Written:
     """image: a change of code, as far as Jobs are concerned."""
     trainer = Container(name=IMAGE.name, image=image)
     jobs = [job(each, executor=T4, executable=trainer.name) for each in args]
     return write(project, experiment(*jobs, after=after or {}, stack=stack, executables=(trainer,)))
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: CompiledStack) -> list[str]:
     return [unit.name for unit in plan.units]
 
 
-def running(rehearsal: Rehearsal, plan: Plan) -> set[str]:
+def running(rehearsal: Rehearsal, plan: CompiledStack) -> set[str]:
     """The Jobs whose pods run; none while there is a pod that waits."""
     pods = rehearsal.cluster.api().items(f"/api/v1/namespaces/{plan.experiment.stack}/pods")
     open_pods = [pod for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
@@ -54,22 +54,21 @@ def running(rehearsal: Rehearsal, plan: Plan) -> set[str]:
     return {pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] for pod in open_pods}
 
 
-def there(rehearsal: Rehearsal, plan: Plan) -> set[str]:
+def there(rehearsal: Rehearsal, plan: CompiledStack) -> set[str]:
     jobs = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{plan.experiment.stack}/jobs")
     return {job["metadata"]["name"] for job in jobs}
 
 
-def wanted(plan: Plan) -> list[str]:
+def wanted(plan: CompiledStack) -> list[str]:
     return [job_name(unit.manifests[0]) for unit in plan.units]
 
 
 def test_a_sweep_that_fills_its_pool(full: Rehearsal, scratch: Project) -> None:
     """The new trials run, though the old ones would never have ended."""
-    before: Plan | None = None
+    before: CompiledStack | None = None
     for image in ("python:3.11", "python:3.12"):
         plan = compiled(scratch, "sweep", ["--n=0", "--n=1"], image)
-        assert plan.cluster is not None
-        assert [pool.max_nodes for pool in plan.cluster.pools] == [2]
+        assert [pool.max_nodes for pool in plan.pools] == [2]
         counts = full.up(plan, Report(stack="sweep"))
         assert counts.get("replace", 0) == (2 if before else 0)
         assert full.observer.wait(lambda: running(full, plan) == set(wanted(plan)), SECONDS)  # noqa: B023
@@ -82,8 +81,7 @@ def test_a_sweep_that_fills_its_pool(full: Rehearsal, scratch: Project) -> None:
 def test_jobs_that_are_waited_for(full: Rehearsal, scratch: Project) -> None:
     chain = {1: [0]}
     first = compiled(scratch, "chain", ["--n=0", "--n=1"], "python:3.10", chain)
-    assert first.cluster is not None
-    assert [pool.max_nodes for pool in first.cluster.pools] == [1]
+    assert [pool.max_nodes for pool in first.pools] == [1]
     waiting = start(full, "up", "chain", "--yes", *SETTINGS)
     assert full.observer.wait(lambda: running(full, first) == {wanted(first)[0]}, SECONDS)
     waiting.send_signal(signal.SIGINT)

@@ -13,17 +13,17 @@ import pytest
 from tests.builders import experiment, job
 from tests.rehearsal.processes import SECONDS, until
 from tests.rehearsal.stacks import IMAGE, T4, write
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cluster import PROGRAMS
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report, markdown
+from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal
 
 
-def compiled(project: Project, stack: str) -> Plan:
+def compiled(project: Project, stack: str) -> CompiledStack:
     jobs = [job(f"--n={number}", executor=T4, executable=IMAGE.name) for number in range(2)]
     return write(project, experiment(*jobs, stack=stack, executables=(IMAGE,)))
 

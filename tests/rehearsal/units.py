@@ -6,25 +6,25 @@ from typing import Any
 
 from xmgen.executors.gke.jobs import job_name
 from xmgen.executors.gke.pods import job_end
-from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.stack.compiled import CompiledStack
 
 SECONDS = 120.0
 """How long anything here may take on a busy machine."""
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: CompiledStack) -> list[str]:
     return [unit.name for unit in plan.units]
 
 
-def ends(rehearsal: Rehearsal, plan: Plan) -> list[str | None]:
+def ends(rehearsal: Rehearsal, plan: CompiledStack) -> list[str | None]:
     """How the Job of each unit ended."""
     jobs = rehearsal.cluster.api().items(f"/apis/batch/v1/namespaces/{plan.experiment.stack}/jobs")
     found = {each["metadata"]["name"]: job_end(each) for each in jobs}
     return [found.get(job_name(unit.manifests[0])) for unit in plan.units]
 
 
-def pods_of(rehearsal: Rehearsal, plan: Plan, position: int) -> list[dict[str, Any]]:
+def pods_of(rehearsal: Rehearsal, plan: CompiledStack, position: int) -> list[dict[str, Any]]:
     """The pods of a unit that are there, oldest first."""
     path = f"/api/v1/namespaces/{plan.experiment.stack}/pods"
     selector = f"xmgen/unit={plan.units[position].name}"

@@ -9,23 +9,22 @@ from types import SimpleNamespace
 import pytest
 
 from tests import builders
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job
 from tests.vertex import manifests as vertex
 from xmgen.commands import asking, operate
 from xmgen.commands.operation import Options
 from xmgen.experiment import Experiment
-from xmgen.plan import planner
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import trials
-from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
-from xmgen.review.resources import resources
+from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN, WORK_UNITS
+from xmgen.stack.compiled import CompiledStack
 
 SYSTEM = (NODE_POOL, "system")
 
 
-def here(*rates: str) -> Plan:
-    return planner.plan(sweep(*rates))
+def here(*rates: str) -> CompiledStack:
+    return compiled_stack(sweep(*rates))
 
 
 def sweep(*rates: str) -> Experiment:
@@ -33,15 +32,17 @@ def sweep(*rates: str) -> Experiment:
 
 
 ONE, TWO, THREE = (here(*"123"[:count]) for count in (1, 2, 3))
-GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
-GKE_ONE = planner.plan(experiment(job("--lr=1")))
-GROUP = planner.plan(experiment((job(name="a"), job(name="b"))))
+GKE = compiled_stack(experiment(job("--lr=1"), job("--lr=2")))
+GKE_ONE = compiled_stack(experiment(job("--lr=1")))
+GROUP = compiled_stack(experiment((job(name="a"), job(name="b"))))
 GROUP_JOBS = [(JOB, name) for name in trials.jobs(GROUP)]
-VERTEX = planner.plan(vertex.experiment())
+VERTEX = compiled_stack(vertex.experiment())
 
 
-def keys(plan: Plan) -> list[tuple[str, str]]:
-    return [(each.type, each.name) for each in resources(plan)]
+def keys(of: CompiledStack) -> list[tuple[str, str]]:
+    """What the stack has when it is up, as far as the question is about it."""
+    units = [(WORK_UNITS[unit.executor], name) for unit in of.units for name in unit.resources]
+    return [*of.declared, *units]
 
 
 def export(*there: tuple[str, str], failed: bool = False) -> str:
@@ -100,14 +101,14 @@ AGAIN = "again only where code or definition changed."
         ),
         pytest.param(
             GKE_ONE,
-            export(*keys(GKE), SYSTEM, (NODE_POOL, "old")),
+            export(*keys(GKE), (NODE_POOL, "old")),
             "Remove 1 node pool and 1 job of sweep?",
             f"1 work unit is there already, and runs {AGAIN}",
             id="on a cluster",
         ),
         pytest.param(
             GROUP,
-            export(*(key for key in keys(GROUP) if key != GROUP_JOBS[0]), SYSTEM),
+            export(*(key for key in keys(GROUP) if key != GROUP_JOBS[0])),
             "Run 1 work unit of sweep?",
             "",
             id="a group of which a job is missing",
@@ -130,7 +131,7 @@ AGAIN = "again only where code or definition changed."
     ],
 )
 def test_the_question_says_what_runs_and_what_is_made_and_removed(
-    plan: Plan, state: str | None, question: str, note: str
+    plan: CompiledStack, state: str | None, question: str, note: str
 ) -> None:
     assert asking.of_up(plan, state) == (question, note)
 

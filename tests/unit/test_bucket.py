@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.vertex.manifests import experiment, job
 from xmgen.commands import bucket
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Local
-from xmgen.plan import planner
 from xmgen.project import Project
+from xmgen.stack.compiled import CompiledStack
 
-ON_VERTEX = planner.plan(experiment(job()))
-HERE = planner.plan(experiment(job(executor=Local())))  # type: ignore[arg-type]
+ON_VERTEX = compiled_stack(experiment(job()))
+HERE = compiled_stack(experiment(job(executor=Local())))  # type: ignore[arg-type]
 
 
 def project(folder: Path, settings: str) -> Project:
@@ -66,7 +67,7 @@ def test_what_is_decided_is_not_asked(
     variable: str,
     settings: str,
     given: list[str],
-    plan: planner.Plan,
+    plan: CompiledStack,
 ) -> None:
     monkeypatch.setenv(bucket.VARIABLE, variable)
     bucket.refuse_undecided(project(tmp_path, settings), plan, given)

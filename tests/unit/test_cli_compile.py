@@ -340,7 +340,7 @@ def test_flags_that_a_compile_leaves_out_are_named(project: Path, launcher: str)
 def test_the_flags_of_a_source_that_has_another_name_now(project: Path, launcher: str) -> None:
     run("compile", launcher, "--", "--rates=1,2,3")
     (project / launcher).rename(project / "flags" / "sweep.py")
-    plan = target.plan_of(find(), "flags/sweep.py", "flags", (), lambda _: None)
+    plan = target.compiled_stack(find(), "flags/sweep.py", "flags", (), lambda _: None)
     assert (len(plan.units), plan.experiment.flags) == (3, ("--rates=1,2,3",))
     assert run("compile", "flags/sweep.py", "--stack", "flags").stdout.startswith(
         "stacks/flags: 1 work unit, written\n  without the flags of the last compile: --rates=1,2,3\n"
@@ -353,7 +353,7 @@ def test_a_source_is_compiled_for_up_with_the_flags_that_it_had(project: Path, l
 
     def compiled(*flags: str, stack: str | None = None) -> tuple[int, list[str]]:
         said: list[str] = []
-        return len(target.plan_of(here, launcher, stack, flags, said.append).units), said
+        return len(target.compiled_stack(here, launcher, stack, flags, said.append).units), said
 
     assert compiled() == (
         3,
@@ -381,7 +381,7 @@ def test_a_source_that_was_edited_and_not_compiled_is_said(project: Path) -> Non
 
     def said() -> list[str]:
         lines: list[str] = []
-        target.plan_of(find(), "first", None, (), lines.append)
+        target.compiled_stack(find(), "first", None, (), lines.append)
         return lines
 
     edited = (project / SOURCE).read_text() + "# edited\n"

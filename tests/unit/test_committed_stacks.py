@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests import programs, type_checks
 from xmgen import compiler
 from xmgen.cli import cli
-from xmgen.commands import target
+from xmgen.commands import source
 from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
@@ -37,7 +37,7 @@ def test_every_example_has_its_stack() -> None:
 def test_a_committed_stack_is_up_to_date(name: str) -> None:
     recorded = lock.read(ROOT / "stacks" / name / "experiment.lock.json")
     _, files = compiler.compile_source(
-        ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags, cluster=target.chosen(recorded)
+        ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags, cluster=source.chosen(recorded)
     )
     assert stack.difference(ROOT, name, files) == ""
 

@@ -1,4 +1,4 @@
-"""Which Jobs an `up` runs again, as the cluster and the stack's state say."""
+"""Which Jobs an `up` runs again, and which it deletes, as the cluster, the stack's state and its folder say."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any, cast
 
 import pytest
 
+from tests.another_version import another_version
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job, kubernetes
+from xmgen.commands.on_cluster import Room
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.jobs import job_name, resource_name
 from xmgen.executors.gke.live import Rerun
-from xmgen.plan import planner
 from xmgen.resource_types import JOB
 
 GROUP = tuple(
     job(name=name, executor=kubernetes(on={"service": True} if name == "ps" else {}))
     for name in ("worker", "eval", "ps")
 )
-PLAN = planner.plan(experiment(GROUP))
+PLAN = compiled_stack(experiment(GROUP))
 NAMES = dict(zip(("worker", "eval", "ps"), map(job_name, PLAN.units[0].manifests), strict=True))
 URNS = {
     name: f"urn:pulumi:sweep::experiments::{JOB}::{resource_name(manifest)}"
@@ -89,3 +91,40 @@ def test_a_service_runs_again_with_the_others_of_its_group(
 ) -> None:
     found = jobs.to_run_again(PLAN, export(), cast(Connection, Cluster(there)))
     assert found == {URNS[name]: Rerun(why, NAMES[name] if known else "") for name, (why, known) in again.items()}
+
+
+class Kept:
+    """A cluster with these Jobs of the stack, of which it says which were deleted."""
+
+    def __init__(self, jobs: list[dict[str, Any]]) -> None:
+        self._jobs = jobs
+        self.deleted: list[str] = []
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        return [] if path.endswith("/pods") else [{"metadata": job["metadata"], "status": {}} for job in self._jobs]
+
+    def delete(self, path: str) -> None:
+        self.deleted.append(path.rpartition("/")[2])
+
+
+def test_running_jobs_that_another_version_compiled_stay() -> None:
+    """This one would give them other names; what the folder says counts."""
+    chain = experiment(job("--lr=1"), job("--lr=2"), after={1: [0]})
+    with another_version():
+        theirs = compiled_stack(chain)
+    jobs_of = [manifest for unit in theirs.units for manifest in unit.manifests]
+    assert {job_name(each) for each in jobs_of}.isdisjoint(
+        job_name(each) for unit in compiled_stack(chain).units for each in unit.manifests
+    )
+    running = cast("list[dict[str, Any]]", jobs_of)
+    gone = {"metadata": {"name": "gone", "annotations": {"xmgen/resource": "gone"}}}
+    cluster = Kept(running)
+    room = Room(theirs, cast(Connection, cluster))
+    awaited = theirs.units[0].resources[0]
+    created = {"op": "create", "type": JOB, "urn": f"urn:pulumi:sweep::experiments::{JOB}::{awaited}"}
+    assert room.hear({"resourcePreEvent": {"metadata": created}}) == ""
+    assert cluster.deleted == []
+    # One that the folder does not have goes, as ever.
+    cluster = Kept([*running, gone])
+    assert Room(theirs, cast(Connection, cluster)).hear({"resourcePreEvent": {"metadata": created}}) == ""
+    assert cluster.deleted == ["gone"]

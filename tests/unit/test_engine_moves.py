@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from tests.builders import experiment, job
+from tests.compiled_stacks import compiled_stack
 from xmgen import project
 from xmgen.experiment import ClusterChoice, Container, JobRequirements, Kubernetes, Local
-from xmgen.plan import planner
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import moves
 from xmgen.resource_types import CLUSTER, SUBNETWORK
 from xmgen.stack import init
+from xmgen.stack.compiled import CompiledStack
 
 IMAGE = Container(name="trainer", image="python:3.11")
 THERE = ClusterChoice(kind="existing", name="prod", location="europe-west4-b")
@@ -30,11 +30,11 @@ def made(tmp_path: Path) -> Project:
     return project.read(tmp_path)
 
 
-def planned(location: str | None = None, choice: ClusterChoice | None = None) -> Plan:
+def planned(location: str | None = None, choice: ClusterChoice | None = None) -> CompiledStack:
     """location: where the job asks to run."""
     asked = Kubernetes(requirements=JobRequirements(location=location))
     source = experiment(job(executor=asked, executable=IMAGE.name), stack="two", executables=(IMAGE,))
-    return planner.plan(replace(source, cluster=choice) if choice else source)
+    return compiled_stack(replace(source, cluster=choice) if choice else source)
 
 
 def in_state(type: str, **more: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def network(region: str) -> dict[str, Any]:
     return in_state(SUBNETWORK, inputs={"region": region})
 
 
-def wanted(made: Project, plan: Plan, *state: dict[str, Any], given: tuple[str, ...] = ()) -> str:
+def wanted(made: Project, plan: CompiledStack, *state: dict[str, Any], given: tuple[str, ...] = ()) -> str:
     export = json.dumps({"version": 3, "deployment": {"resources": list(state)}})
     return moves.wanted(made, plan, lambda: export, given)
 
@@ -146,6 +146,6 @@ def test_a_project_may_have_no_location_of_its_own(made: Project) -> None:
 
 
 def test_the_clusters_of_others_are_not_asked_about(made: Project) -> None:
-    here = planner.plan(experiment(job("a", executor=Local())))
+    here = compiled_stack(experiment(job("a", executor=Local())))
     for plan in (planned(choice=THERE), here):
         assert moves.wanted(made, plan, lambda: pytest.fail("the state is of no interest")) == ""

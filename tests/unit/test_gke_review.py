@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import SLICE, T4, TRAINER, cluster_only, experiment, job, kubernetes
 from xmgen.experiment import ClusterChoice, Experiment, PoolRequest
 from xmgen.plan import planner
@@ -169,8 +170,8 @@ def test_how_a_unit_of_several_jobs_stands(statuses: list[Any], expected: str) -
 
 
 def test_status_reads_the_stacks_state() -> None:
-    plan = planner.plan(experiment((job(name="a"), job(name="b")), job("--lr=1")))
-    group, single = plan.units
+    stack = compiled_stack(experiment((job(name="a"), job(name="b")), job("--lr=1")))
+    group, single = stack.units
     done = state(("Complete", "True"))
     jobs = {f"{group.name}-a": done, f"{group.name}-b": state(initErrors=["no machine"]), single.name: done}
     export = json.dumps(
@@ -183,18 +184,18 @@ def test_status_reads_the_stacks_state() -> None:
             }
         }
     )
-    found = trials.elsewhere(plan, export)
+    found = trials.elsewhere(stack, export)
     assert [(unit.name, unit.status, unit.reasons) for unit in found] == [
         (group.name, "failed", ("no machine",)),
         (single.name, "finished", ()),
     ]
-    assert [unit.status for unit in trials.elsewhere(plan, None)] == ["waiting", "waiting"]
+    assert [unit.status for unit in trials.elsewhere(stack, None)] == ["waiting", "waiting"]
 
 
 def test_progress_follows_the_jobs() -> None:
-    plan = planner.plan(experiment((job(name="a"), job(name="b"))))
-    [unit] = plan.units
-    progress = events.progress(trials.rows(plan), trials.jobs(plan))
+    stack = compiled_stack(experiment((job(name="a"), job(name="b"))))
+    [unit] = stack.units
+    progress = events.progress(trials.rows(stack), trials.jobs(stack))
 
     def created(name: str, new: dict[str, Any]) -> str:
         metadata = {"op": "create", "type": JOB, "urn": f"urn:x::{unit.name}-{name}", "new": new}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.builders import experiment, job
+from tests.compiled_stacks import compiled_stack
 from xmgen.commands import logs_here
 from xmgen.errors import OperationError
 from xmgen.executors.gke.pod_logs import Window
-from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
 
@@ -22,7 +22,7 @@ from xmgen.provider.journal import RunFolder
 def test_a_log_that_is_empty_is_said_to_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: str, shown: tuple[str, str]
 ) -> None:
-    project, plan = Project(root=tmp_path), planner.plan(experiment(job()))
+    project, plan = Project(root=tmp_path), compiled_stack(experiment(job()))
     (unit,) = plan.units
     (planned,) = plan.experiment.units[unit.position].jobs
     with pytest.raises(OperationError, match="no log yet"):

@@ -9,20 +9,20 @@ from typing import cast
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job
 from xmgen.commands import on_cluster, operate
 from xmgen.commands.again import Again
 from xmgen.commands.on_cluster import Preparation, Room
 from xmgen.commands.operation import Options, Outcome
 from xmgen.errors import OperationError, Problem
-from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.trials import Status, Trial
 from xmgen.stack import lock
 
-PLAN = planner.plan(experiment(job("--lr=1")))
+PLAN = compiled_stack(experiment(job("--lr=1")))
 WORK = cast(Session, SimpleNamespace(export=lambda: ""))
 
 
@@ -70,7 +70,7 @@ def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten
     code: int,
 ) -> None:
     work = SimpleNamespace(recover=list, export=str)
-    monkeypatch.setattr(operate.target, "plan_of", lambda *arguments: PLAN)
+    monkeypatch.setattr(operate.target, "compiled_stack", lambda *arguments: PLAN)
     monkeypatch.setattr(operate, "_begun", lambda *arguments: work)
     monkeypatch.setattr(operate, "_create", lambda *arguments: None)
     gone = Preparation(again=Again("Job"), room=Room(PLAN, None), gone=True)

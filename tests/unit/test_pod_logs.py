@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.builders import experiment, job
+from tests.compiled_stacks import compiled_stack
 from tests.kubernetes_answers import ended, pod, true
 from xmgen.commands.logs import seconds
 from xmgen.errors import InputError, OperationError, Problem
@@ -18,7 +19,6 @@ from xmgen.executors.gke.connection import Connection, Refused
 from xmgen.executors.gke.jobs import job_name, resource_name
 from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
 from xmgen.experiment import Kubernetes
-from xmgen.plan import planner
 from xmgen.pulumi_cli import trials
 
 PATH = "/api/v1/namespaces/ours/pods/train-1-abcde/log"
@@ -126,7 +126,7 @@ class Objects:
 
 def of(state: dict[str, Any] | None, *conditions: dict[str, str], pods: Sequence[dict[str, Any]] = ()) -> Printed:
     """What is found of a unit's only Job. state: as Pulumi has it. conditions: of the Job; None where it is gone."""
-    [unit] = (plan := planner.plan(experiment(job(executor=Kubernetes()), stack="ours"))).units
+    [unit] = (plan := compiled_stack(experiment(job(executor=Kubernetes()), stack="ours"))).units
     name, resource = job_name(unit.manifests[0]), resource_name(unit.manifests[0])
     urn = f"urn:pulumi:ours::experiments::kubernetes:batch/v1:Job::{resource}"
     resources = [{"urn": urn, "type": "kubernetes:batch/v1:Job", "outputs": state}] if state is not None else []

@@ -16,10 +16,10 @@ from xmgen import project
 from xmgen.commands import output
 from xmgen.commands import rehearse as command
 from xmgen.errors import InputError
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli.events import Change, Message, Progress, ResourceStep
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import Report
+from xmgen.stack.compiled import CompiledStack
 
 POOL, JOB = "gcp:container/nodePool:NodePool", "kubernetes:batch/v1:Job"
 
@@ -118,7 +118,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 def table() -> command.LiveTable:
     made = SimpleNamespace(observer=Observed(), namespaces=lambda plan: {"sweep"})
-    return command.LiveTable(cast(Rehearsal, made), cast(Plan, None))
+    return command.LiveTable(cast(Rehearsal, made), cast(CompiledStack, None))
 
 
 def rendered(table: command.LiveTable) -> list[str]:

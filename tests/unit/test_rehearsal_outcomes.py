@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job, kubernetes
 from xmgen.commands import rehearse
 from xmgen.errors import InputError, Problem
-from xmgen.plan import planner
 from xmgen.rehearsal import outcomes
 from xmgen.rehearsal.outcomes import Rule
 
@@ -109,7 +109,7 @@ def test_rules_that_mean_nothing_of_a_stack() -> None:
     assert outcomes.unmatched(rules, jobs) == [rules[1], rules[3]]
 
 
-PLAN = planner.plan(experiment(job("--lr=1"), job("--lr=2"), job("--lr=1", name="eval", executor=kubernetes())))
+PLAN = compiled_stack(experiment(job("--lr=1"), job("--lr=2"), job("--lr=1", name="eval", executor=kubernetes())))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from tests.builders import experiment, job
-from xmgen.plan import planner
+from tests.compiled_stacks import compiled_stack
 from xmgen.project import Project
 from xmgen.rehearsal import settings
 
@@ -23,7 +23,7 @@ config.require("given")
 def test_what_is_not_set_is_filled_in_and_named_as_it_is_set(tmp_path: Path) -> None:
     project = Project(root=tmp_path, name="digits")
     (tmp_path / "Pulumi.yaml").write_text("name: digits\nmain: stacks/\n")
-    plan = planner.plan(experiment(job()))
+    plan = compiled_stack(experiment(job()))
     stack = plan.experiment.stack
     project.stack(stack).mkdir(parents=True)
     (project.stack(stack) / "program.py").write_text(PROGRAM)

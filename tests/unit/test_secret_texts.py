@@ -9,13 +9,13 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.engine_states import resource, state
 from tests.kubernetes_answers import ended, pod, true
 from tests.on_gke import experiment, job
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.jobs import job_name
-from xmgen.plan import planner
 from xmgen.pulumi_cli import secret_texts
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.state import StateResource
@@ -23,7 +23,7 @@ from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.resource_types import CUSTOM_JOB
 from xmgen.resource_types import SECRET as KUBERNETES_SECRET
 
-PLAN = planner.plan(experiment(job()))
+PLAN = compiled_stack(experiment(job()))
 
 
 def plain(value: object) -> dict[str, str]:

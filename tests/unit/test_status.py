@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests import builders
+from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job
 from xmgen.commands import status
-from xmgen.plan import planner
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import Entry, RunFolder, State
 from xmgen.pulumi_cli.trials import Status, Trial
+from xmgen.stack.compiled import CompiledStack
 
-HERE = planner.plan(builders.experiment(builders.job("--lr=1"), builders.job("--lr=2"), builders.job("--lr=3")))
-GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
+HERE = compiled_stack(builders.experiment(builders.job("--lr=1"), builders.job("--lr=2"), builders.job("--lr=3")))
+GKE = compiled_stack(experiment(job("--lr=1"), job("--lr=2")))
 
 
 @pytest.mark.parametrize(
-    ("plan", "statuses", "count"),
+    ("stack", "statuses", "count"),
     [
         pytest.param(HERE, ["finished", "finished", "finished"], 0, id="all finished"),
         pytest.param(HERE, ["finished", "failed", "waiting"], 2, id="failed and waiting"),
@@ -29,9 +29,11 @@ GKE = planner.plan(experiment(job("--lr=1"), job("--lr=2")))
         pytest.param(GKE, ["waiting", "failed"], 0, id="elsewhere"),
     ],
 )
-def test_trials_are_unfinished_when_it_takes_another_up(plan: Plan, statuses: list[Status], count: int) -> None:
-    units = [Trial(name=unit.name, arguments={}, status=of) for unit, of in zip(plan.units, statuses, strict=True)]
-    assert status.unfinished(plan, units) == count
+def test_trials_are_unfinished_when_it_takes_another_up(
+    stack: CompiledStack, statuses: list[Status], count: int
+) -> None:
+    units = [Trial(name=unit.name, arguments={}, status=of) for unit, of in zip(stack.units, statuses, strict=True)]
+    assert status.unfinished(stack, units) == count
 
 
 @pytest.mark.parametrize(

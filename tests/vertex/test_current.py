@@ -10,12 +10,12 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.vertex.job_service import NUMBER, TOKEN, Fault, JobService, set_state
 from tests.vertex.manifests import experiment
 from xmgen.commands import on_vertex
 from xmgen.errors import OperationError
 from xmgen.executors.vertex import live as custom_jobs
-from xmgen.plan import planner
 from xmgen.provider import custom_job_api
 from xmgen.provider.custom_job import ENDED, FAILED, LOST, SUCCEEDED
 from xmgen.provider.settings import Settings
@@ -132,7 +132,7 @@ def test_secrets_that_a_job_printed_are_not_told(service: JobService) -> None:
 
 
 def test_the_secrets_are_those_of_the_stack(service: JobService) -> None:
-    plan = planner.plan(experiment())
+    plan = compiled_stack(experiment())
     unit = plan.units[0].name
     running = known(unit, 1, "RUNNING")
     service.error = "no key-of-ada at https://ada"
@@ -162,7 +162,7 @@ def test_the_secrets_are_those_of_the_stack(service: JobService) -> None:
 
 def test_the_next_up_runs_again_what_the_provider_replaces() -> None:
     """Else `pulumi up --refresh` would do another thing than `xmgen up`."""
-    plan = planner.plan(experiment())
+    plan = compiled_stack(experiment())
     unit = plan.units[0].name
     states = [*ENDED, LOST, *(f"JOB_STATE_{state}" for state in ("PENDING", "RUNNING", "CANCELLING"))]
     jobs = [known(unit, 1, state.removeprefix("JOB_STATE_")) for state in states]

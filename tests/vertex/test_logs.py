@@ -13,14 +13,13 @@ from typing import Any, cast
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.vertex.job_service import NUMBER, TOKEN
 from tests.vertex.manifests import experiment, job
 from xmgen.commands import logs_on_vertex
 from xmgen.errors import OperationError
 from xmgen.executors.gke.pod_logs import Window
 from xmgen.executors.vertex import cloud_logging
-from xmgen.plan import planner
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import session
 from xmgen.resource_types import CUSTOM_JOB
@@ -108,7 +107,7 @@ def logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logging]:
         server.shutdown()
 
 
-PLAN = planner.plan(experiment(job("--a=1"), (job("--a=2"), job("--a=3", name="other"))))
+PLAN = compiled_stack(experiment(job("--a=1"), (job("--a=2"), job("--a=3", name="other"))))
 SINGLE, GROUP = (unit.name for unit in PLAN.units)
 
 
@@ -145,7 +144,7 @@ def logs(
 
     work = SimpleNamespace(stack="sweep", exists=lambda: True, export=lambda: export, pulumi=SimpleNamespace(run=run))
     monkeypatch.setattr(session, "begin", lambda project, stack: work)
-    logs_on_vertex.show(cast(Project, None), cast(Plan, PLAN), units, window, follow=follow)
+    logs_on_vertex.show(cast(Project, None), PLAN, units, window, follow=follow)
 
 
 def test_the_log_of_a_job(

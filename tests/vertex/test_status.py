@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.compiled_stacks import compiled_stack
 from tests.vertex.manifests import experiment, job
-from xmgen.plan import planner
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.trials import Trial
@@ -31,7 +31,7 @@ from xmgen.resource_types import CUSTOM_JOB
 def test_the_status_is_that_of_the_job_when_it_was_last_seen(
     state: str, errors: list[str], expected: str, reasons: tuple[str, ...]
 ) -> None:
-    plan = planner.plan(experiment(job("--a=1"), job("--a=2")))
+    plan = compiled_stack(experiment(job("--a=1"), job("--a=2")))
     first, second = (unit.name for unit in plan.units)
     resource = {
         "urn": f"urn:pulumi:sweep::experiments::{CUSTOM_JOB}::{first}",
@@ -62,7 +62,7 @@ def test_the_status_is_that_of_the_job_when_it_was_last_seen(
 
 
 def test_a_job_runs_once_it_is_created() -> None:
-    plan = planner.plan(experiment(job()))
+    plan = compiled_stack(experiment(job()))
     [unit] = plan.units
     progress = Progress({unit.name: Trial(name=unit.name, arguments={})}, trials.jobs(plan))
     metadata: dict[str, Any] = {

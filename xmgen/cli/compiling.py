@@ -117,7 +117,7 @@ def inspect(stack: str, manifests: bool, as_json: bool) -> None:
     Its resources in their order, and its work units with the arguments that vary.
     """
     from xmgen import project
-    from xmgen.commands.compile import inspect as run
+    from xmgen.commands.inspect import inspect as run
 
     run(project.find(), stack, manifests=manifests, json=as_json)
 

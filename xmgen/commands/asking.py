@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.state import resources
 from xmgen.pulumi_cli.trials import Status
 from xmgen.resource_types import CLUSTER, NODE_POOL, WORK_UNITS
-from xmgen.review.resources import resources as declared
-
-_SYSTEM_POOL = (NODE_POOL, "system")
-"""Which every cluster of a stack's own has, whatever its experiment."""
+from xmgen.stack.compiled import CompiledStack
 
 _NOUNS = {
     **dict.fromkeys(WORK_UNITS.values(), "job"),
@@ -24,17 +20,16 @@ _NOUNS = {
 """What costs or is lost, as a user calls it: a work unit on a cluster may be several Jobs."""
 
 
-def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
+def of_up(compiled: CompiledStack, export: str | None) -> tuple[str, str]:
     """The question, and what to say before it, which may be nothing. export: the stack's state; None where there is
     no stack. Asks no cloud: what failed there since the last `up` or `refresh` counts as there.
     """
-    stack = plan.experiment.stack
+    stack = compiled.name
     state = resources(export) if export is not None else []
     there = {(each.type, each.name) for each in state if not each.delete}
-    wanted = {(each.type, each.name): None for each in declared(plan)}
-    if plan.cluster is not None and plan.cluster.kind == "own":
-        wanted[_SYSTEM_POOL] = None
-    run = sum(status in ("waiting", "failed", "stopped") for status in _statuses(plan, export))
+    wanted = dict.fromkeys(compiled.declared)
+    wanted |= {(WORK_UNITS[unit.executor], name): None for unit in compiled.units for name in unit.resources}
+    run = sum(status in ("waiting", "failed", "stopped") for status in _statuses(compiled, export))
     created = _counted(type_ for type_, name in wanted if (type_, name) not in there and type_ in (CLUSTER, NODE_POOL))
     removed = _counted(type_ for type_, name in sorted(there) if (type_, name) not in wanted and type_ in _NOUNS)
     parts = [f"run {_number(run, 'work unit')} of {stack}"] if run else []
@@ -45,7 +40,7 @@ def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
         text = f"bring {stack} up to date"
     elif not run:
         text += f" of {stack}"
-    kept = len(plan.units) - run
+    kept = len(compiled.units) - run
     note = ""
     if kept:
         verb = "is there already, and runs" if kept == 1 else "are there already, and run"
@@ -53,12 +48,12 @@ def of_up(plan: Plan, export: str | None) -> tuple[str, str]:
     return f"{text[0].upper()}{text[1:]}?", note
 
 
-def _statuses(plan: Plan, export: str | None) -> list[Status]:
+def _statuses(compiled: CompiledStack, export: str | None) -> list[Status]:
     """How each unit stood when the state was written."""
-    if plan.cluster is not None or plan.vertex is not None:
-        return [unit.status for unit in trials.elsewhere(plan, export)]
+    if compiled.cluster is not None or compiled.is_on_vertex:
+        return [unit.status for unit in trials.elsewhere(compiled, export)]
     runs = trials.runs(export) if export is not None else {}
-    return [trials.trial(name, varying, runs.get(name)).status for name, varying in trials.rows(plan)]
+    return [trials.trial(name, varying, runs.get(name)).status for name, varying in trials.rows(compiled)]
 
 
 def _counted(types: Iterable[str]) -> str:

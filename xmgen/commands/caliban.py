@@ -13,6 +13,7 @@ from typing import Any
 
 from xmgen import names, sources
 from xmgen.commands import output, target
+from xmgen.commands import source as compiling
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors import images
 from xmgen.experiment import Dockerfile, PythonContainer
@@ -89,7 +90,7 @@ def _within(folder: Path, path: str) -> str | None:
 
 def _dry_run(project: Project, folder: Path, stack: str, arguments: Sequence[str], chosen: Options) -> None:
     """Print what would be done. Compiles, so that whatever would be refused is refused here, too."""
-    plan, _ = target.compiled(project, folder, stack, arguments)
+    plan, _ = compiling.compiled(project, folder, stack, arguments)
     if chosen.command == "create":
         location = plan.cluster.location if plan.cluster else None
         output.say(

@@ -17,6 +17,7 @@ import yaml
 
 from xmgen import compiler, rules
 from xmgen.commands import operate, output, settings, target
+from xmgen.commands import source as compiling
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.frontends import cluster as frontend
 from xmgen.frontends.spec import document
@@ -104,7 +105,7 @@ def _refuse_place(project: Project, source: Path, place: str) -> None:
 def _refuse_taken(project: Project, source: Path, name: str) -> None:
     """Raise InputError, or OperationError, where the stack of this name is somebody else's already."""
     _refuse_experiments(project, name)
-    target.refuse_taken(project, source, name)
+    compiling.refuse_taken(project, source, name)
     stacks.refuse_foreign(project.root, name)
 
 

@@ -1,4 +1,4 @@
-"""compile, check, expand, inspect: everything that needs neither Pulumi nor a cloud."""
+"""compile, check, expand: what starts from a source, and needs neither Pulumi nor a cloud."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import arguments
 from xmgen.commands import output, settings, target
+from xmgen.commands import source as compiling
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
-from xmgen.plan.model import Plan
-from xmgen.program import summary
 from xmgen.project import Project
-from xmgen.pulumi_cli import trials
-from xmgen.review.resources import resources
 from xmgen.stack import configuration, lock, recompile
 from xmgen.stack import folder as stack
-from xmgen.stack.configuration import Setting
 
 _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 
@@ -36,9 +31,9 @@ def compile_(
     replace: bool = False,
 ) -> None:
     """replace: whether the stack may be that of another source."""
-    before = target.recorded_flags(project, source, name)
+    before = compiling.recorded_flags(project, source, name)
     others = project.stacks()
-    plan, changed = target.write(project, source, name, flags, target.cluster_choice(cluster), replace=replace)
+    plan, changed = compiling.write(project, source, name, flags, compiling.cluster_choice(cluster), replace=replace)
     folder = f"stacks/{plan.experiment.stack}"
     lacking = configuration.missing(
         project, plan.experiment.stack, configuration.of_stack(project, plan.experiment.stack)
@@ -55,7 +50,7 @@ def compile_(
             }
         )
         return
-    output.say(f"{folder}: {target.counted(plan)}, {'written' if changed else 'unchanged'}")
+    output.say(f"{folder}: {target.counted(plan.experiment)}, {'written' if changed else 'unchanged'}")
     if before and not flags:
         output.say(f"  without the flags of the last compile: {output.cell(shlex.join(before))}")
     for note in plan.notes:
@@ -102,7 +97,7 @@ def check(project: Project, names: Sequence[str], *, json: bool) -> int:
 
 
 def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool) -> None:
-    experiment = target.load(project, source, name, flags)
+    experiment = compiling.load(project, source, name, flags)
     rows = _jobs(experiment)
     if json:
         output.print_json({"title": experiment.title, "stack": experiment.stack, "jobs": rows})
@@ -123,56 +118,13 @@ def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[
     )
 
 
-def inspect(project: Project, name: str, *, manifests: bool, json: bool) -> None:
-    plan = target.existing(project, name)
-    read = configuration.of_stack(project, plan.experiment.stack)
-    if json:
-        output.print_json(_plan_json(plan, read))
-        return
-    if manifests:
-        _print_manifests(project, plan.experiment.stack)
-        return
-    experiment = plan.experiment
-    lacking = configuration.missing(project, experiment.stack, read)
-    output.say(output.cell(experiment.title), style="bold")
-    output.say(f"compiled from {output.cell(' '.join([experiment.source, *experiment.flags]))}")
-    for note in plan.notes:
-        output.say(note)
-    if lacking:
-        output.say(f"to be set before `up`: {settings.listed(lacking)}")
-    on_cloud = plan.cluster is not None or plan.vertex is not None
-    which = "; network, accounts, rights and storage are in the program" if on_cloud else ""
-    output.say(f"\nResources, in the order in which Pulumi creates them{which}", style="bold")
-    output.print_table(
-        ("step", "type", "name", "after"),
-        ((resource.step, resource.type, resource.name, ", ".join(resource.depends_on)) for resource in resources(plan)),
-    )
-    if pools := summary.worker_pools(plan):
-        output.say("\nWorker pools", style="bold")
-        output.print_table(
-            ("job", "machine", "accelerator", "provisioning", "replicas", "work units"),
-            ((p.job, p.machine, p.accelerator, p.provisioning, p.replicas, p.units) for p in pools),
-        )
-    output.say("\nWork units, with the arguments that vary", style="bold")
-    rows = trials.rows(plan)
-    columns = list(dict.fromkeys(key for _, varying in rows for key in varying))
-    output.print_table(
-        ("unit", "jobs", *columns),
-        (
-            (row_name, ", ".join(_job_names(plan, position)), *(varying.get(column) for column in columns))
-            for position, (row_name, varying) in enumerate(rows)
-        ),
-    )
-
-
 def _difference(project: Project, name: str) -> str:
     """A unified diff from what is committed to what the recorded source and flags compile to today."""
-    target.existing(project, name)
     recorded = lock.read(project.lock(name), name)
     source = project.root / recorded.source
     if not source.exists():
         raise InputError(_gone(recorded))
-    _, files = target.compiled(project, source, name, recorded.flags, target.chosen(recorded))
+    _, files = compiling.compiled(project, source, name, recorded.flags, compiling.chosen(recorded))
     return stack.difference(project.root, name, files)
 
 
@@ -243,56 +195,3 @@ def _requirement(value: Any) -> str:
     accelerator = cast(dict[str, Any], value)
     size = accelerator.get("topology") or accelerator.get("count")
     return f"{accelerator['type']}:{output.cell(size)}" if size is not None else str(accelerator["type"])
-
-
-def _job_names(plan: Plan, position: int) -> list[str]:
-    return [job.name for job in plan.experiment.units[plan.units[position].position].jobs]
-
-
-def _plan_json(plan: Plan, read: Sequence[Setting]) -> dict[str, Any]:
-    experiment = plan.experiment
-    return {
-        "stack": experiment.stack,
-        "title": experiment.title,
-        "source": experiment.source,
-        "flags": list(experiment.flags),
-        "notes": list(plan.notes),
-        "configuration": [
-            {"name": each.name, "type": each.kind, "secret": each.secret, "needed": each.needed} for each in read
-        ],
-        "resources": [
-            {
-                "step": resource.step,
-                "type": resource.type,
-                "name": resource.name,
-                "dependsOn": list(resource.depends_on),
-            }
-            for resource in resources(plan)
-        ],
-        "units": [
-            {
-                "unit": unit.name,
-                "jobs": _job_names(plan, position),
-                "varying": varying,
-                "arguments": arguments.named(experiment.units[unit.position]),
-                "after": list(unit.depends_on),
-            }
-            for position, (unit, (_, varying)) in enumerate(zip(plan.units, trials.rows(plan), strict=True))
-        ],
-    }
-
-
-def _print_manifests(project: Project, name: str) -> None:
-    """Those of jobs on a cluster or on this machine are in the folder, those of Vertex AI in one of their own in it."""
-    folder = project.stack(name) / "manifests"
-    files = sorted(folder.rglob("*.yaml"))
-    if not files:
-        output.say(f"{name} has no jobs, and so no manifests.", error=True)
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        if output.console().is_terminal:
-            from rich.syntax import Syntax
-
-            output.console().print(Syntax(text, "yaml", background_color="default", word_wrap=True))
-        else:
-            print(text, end="")

@@ -17,16 +17,16 @@ def logs(
     project: Project, stack: str, wanted: Sequence[str], *, follow: bool, tail: int | None, since: str | None
 ) -> None:
     """wanted: as a user names units; all of them when there are none."""
-    plan = target.existing(project, stack)
+    compiled = target.existing(project, stack)
     window = Window(tail, None if since is None else seconds(since))
-    names = [unit.name for unit in plan.units]
+    names = [unit.name for unit in compiled.units]
     units = list(dict.fromkeys(_unit(names, each) for each in wanted)) if wanted else names
-    if plan.cluster is not None:
-        logs_on_gke.show(project, plan, units, window, follow=follow)
-    elif plan.vertex is not None:
-        logs_on_vertex.show(project, plan, units, window, follow=follow)
+    if compiled.cluster is not None:
+        logs_on_gke.show(project, compiled, units, window, follow=follow)
+    elif compiled.is_on_vertex:
+        logs_on_vertex.show(project, compiled, units, window, follow=follow)
     else:
-        logs_here.show(project, plan, units, window, follow=follow)
+        logs_here.show(project, compiled, units, window, follow=follow)
 
 
 def seconds(text: str) -> int:

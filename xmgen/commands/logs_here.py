@@ -11,22 +11,22 @@ from pathlib import Path
 from xmgen.commands import output
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors.gke.pod_logs import Window
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
 from xmgen.pulumi_cli import backend, session
+from xmgen.stack.compiled import CompiledStack
 
 POLL_SECONDS = 0.2
 
 
-def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, follow: bool) -> None:
+def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
     """Raises OperationError where there is nothing to show, InputError for a window of time: nobody keeps when a line
     was printed.
     """
     if window.since is not None:
         raise InputError(Problem("what trials on this machine print has no times", where="--since", hint="use --tail"))
-    stack = plan.experiment.stack
-    files = _files(project, plan, units)
+    stack = compiled.name
+    files = _files(project, compiled, units)
     tails = [_Tail(file, title if len(files) > 1 else "", window.tail) for title, file in files]
     found = [tail.more() for tail in tails]
     work = session.begin(project, stack) if follow else None
@@ -55,13 +55,13 @@ def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, 
         )
 
 
-def _files(project: Project, plan: Plan, units: Sequence[str]) -> list[tuple[str, Path]]:
+def _files(project: Project, compiled: CompiledStack, units: Sequence[str]) -> list[tuple[str, Path]]:
     """The log of every job, under its unit's name."""
     files: list[tuple[str, Path]] = []
     for name in units:
-        folder = RunFolder(project.root, plan.experiment.stack, name)
-        planned = next(planned for planned in plan.units if planned.name == name)
-        jobs = plan.experiment.units[planned.position].jobs
+        folder = RunFolder(project.root, compiled.name, name)
+        planned = next(planned for planned in compiled.units if planned.name == name)
+        jobs = compiled.experiment.units[planned.position].jobs
         files += [(f"{name}/{job.name}" if len(jobs) > 1 else name, folder.log(job.name)) for job in jobs]
     return files
 

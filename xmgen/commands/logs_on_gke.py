@@ -12,10 +12,10 @@ from xmgen.executors.gke import connection as kubernetes
 from xmgen.executors.gke import pod_logs
 from xmgen.executors.gke.connection import Connection, Refused
 from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import backend, session, trials
 from xmgen.pulumi_cli.session import Session
+from xmgen.stack.compiled import CompiledStack
 
 POLL_SECONDS = 1.0
 
@@ -24,15 +24,15 @@ MOST_NOTED = 10
 _TOO_MANY = Problem(f"{pod_logs.MOST_AT_ONCE} logs are followed at once; the others come as these end")
 
 
-def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, follow: bool) -> None:
+def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
     """Raises OperationError where there is nothing to show, or the cluster does not answer."""
-    stack = plan.experiment.stack
+    stack = compiled.name
     work = session.begin(project, stack)
     export = work.export() if work.exists() else None
     cluster = kubernetes.connect(work, export) if export is not None else None
     if export is None or cluster is None:
         raise OperationError(Problem(f"{stack} is not up", hint=f"`xmgen up {stack}` runs it"))
-    of = _Wanted(work, plan, units, export, cluster)
+    of = _Wanted(work, compiled, units, export, cluster)
     if follow:
         _follow(of, window)
     else:
@@ -42,15 +42,17 @@ def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, 
 class _Wanted:
     """The Jobs of the units that are meant."""
 
-    def __init__(self, work: Session, plan: Plan, units: Sequence[str], export: str, cluster: Connection) -> None:
+    def __init__(
+        self, work: Session, compiled: CompiledStack, units: Sequence[str], export: str, cluster: Connection
+    ) -> None:
         self.cluster = cluster
         self._work = work
-        self._plan = plan
+        self._compiled = compiled
         self._units = units
         self._state = trials.job_states(export)
 
     def now(self) -> list[Printed]:
-        return pod_logs.of_units(self._plan, self._units, self._state, self.cluster)
+        return pod_logs.of_units(self._compiled, self._units, self._state, self.cluster)
 
     def over(self, found: Sequence[Printed]) -> bool:
         """Whether nothing more is to come, not even of an `up` that has not come to a Job yet."""

@@ -12,10 +12,10 @@ from xmgen.commands import on_vertex, output
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.gke.pod_logs import Window
 from xmgen.executors.vertex.cloud_logging import CloudLogging
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import session, trials
 from xmgen.pulumi_cli.state import StateResource
+from xmgen.stack.compiled import CompiledStack
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class _Job:
         return shlex.join(["gcloud", "ai", "custom-jobs", "stream-logs", self.number, *place])
 
 
-def show(project: Project, plan: Plan, units: Sequence[str], window: Window, *, follow: bool) -> None:
+def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
     """Raises OperationError where there is nothing to show. To follow logs it names the command that does: Google lets
     a project ask 60 times in a minute, and an entry comes some seconds late.
     """
-    stack = plan.experiment.stack
+    stack = compiled.name
     work = session.begin(project, stack)
     state = trials.job_states(work.export() if work.exists() else None)
     jobs = [_job(unit, state[unit]) for unit in units if unit in state]

@@ -14,31 +14,31 @@ from xmgen.executors.gke import connection as kubernetes
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke.connection import Connection, Unreachable
 from xmgen.executors.gke.live import Rerun
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli import secret_texts, trials
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.pulumi import Event
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.trials import Trial
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 
-def units(work: Session, plan: Plan, export: str | None) -> tuple[list[Trial], OperationError | None]:
+def units(work: Session, compiled: CompiledStack, export: str | None) -> tuple[list[Trial], OperationError | None]:
     """The units as they stand now; as Pulumi knew them last, with the reason, when the cluster cannot be asked."""
-    known = trials.elsewhere(plan, export)
+    known = trials.elsewhere(compiled, export)
     try:
-        cluster = _connect(work, plan, export) if export is not None else None
+        cluster = _connect(work, compiled, export) if export is not None else None
         if cluster is None or export is None:
             # Nothing runs.
             return known, None
-        return jobs.units(plan, export, cluster, lambda: secret_texts.of_stack(work, export)), None
+        return jobs.units(compiled, export, cluster, lambda: secret_texts.of_stack(work, export)), None
     except OperationError as error:
         return known, error
 
 
-def _connect(work: Session, plan: Plan, export: str) -> Connection | None:
+def _connect(work: Session, compiled: CompiledStack, export: str) -> Connection | None:
     """None also for a stack that is but a cluster: there is nothing to ask for."""
-    return kubernetes.connect(work, export) if plan.units else None
+    return kubernetes.connect(work, export) if compiled.units else None
 
 
 _REASONS = {"failed": "failed before", "vanished": "vanished from the cluster", "served": "served what runs again"}
@@ -59,10 +59,10 @@ class Room:
     `up` is to delete, but only when it has done waiting: what goes is deleted as soon as the first such job is made.
     """
 
-    def __init__(self, plan: Plan, cluster: Connection | None) -> None:
-        self._plan = plan
+    def __init__(self, compiled: CompiledStack, cluster: Connection | None) -> None:
+        self._compiled = compiled
         self._cluster = cluster
-        self._awaited = jobs.awaited(plan)
+        self._awaited = jobs.awaited(compiled)
 
     def hear(self, event: Event) -> str:
         """Returns what went wrong, in a sentence; empty when nothing did."""
@@ -75,8 +75,8 @@ class Room:
             return ""
         cluster, self._cluster = self._cluster, None
         try:
-            for name in jobs.obsolete(self._plan, cluster):
-                jobs.delete(cluster, self._plan, name)
+            for name in jobs.obsolete(self._compiled, cluster):
+                jobs.delete(cluster, self._compiled, name)
         except OperationError as error:
             return f"Jobs that are to go may hold the machines of those that are waited for. {error}"
         return ""
@@ -98,12 +98,12 @@ class Found:
         return Again("Job", {urn: _REASONS[job.why] for urn, job in self.jobs.items()}, self.unknown)
 
 
-def find(work: Session, plan: Plan) -> Found:
+def find(work: Session, compiled: CompiledStack) -> Found:
     """What an `up` runs again."""
     export = work.export()
     try:
-        cluster = _connect(work, plan, export)
-        return Found({} if cluster is None else jobs.to_run_again(plan, export, cluster), cluster)
+        cluster = _connect(work, compiled, export)
+        return Found({} if cluster is None else jobs.to_run_again(compiled, export, cluster), cluster)
     except Unreachable as error:
         with contextlib.suppress(OperationError):
             if reach.is_gone(work, export):
@@ -113,26 +113,26 @@ def find(work: Session, plan: Plan) -> Found:
         return Found(unknown=f"Which jobs have failed cannot be known. {error}")
 
 
-def prepare(work: Session, plan: Plan) -> Preparation:
+def prepare(work: Session, compiled: CompiledStack) -> Preparation:
     """Before an `up`: the Jobs that run again are deleted, so that Pulumi can create them.
 
     Raises OperationError as `jobs.delete`.
     """
-    found = find(work, plan)
+    found = find(work, compiled)
     for job in found.jobs.values():
         if job.name and found.cluster is not None:
-            jobs.delete(found.cluster, plan, job.name)
-    return Preparation(found.again, Room(plan, found.cluster), found.gone)
+            jobs.delete(found.cluster, compiled, job.name)
+    return Preparation(found.again, Room(compiled, found.cluster), found.gone)
 
 
-def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:
+def explain(work: Session, compiled: CompiledStack, progress: Progress) -> list[str]:
     """After an `up` that failed: why jobs did that it waited for, with the last lines of their logs, and which of the
     others have finished.
 
     Returns why not, in sentences, where the cluster cannot be asked.
     """
     failed = {unit.name for unit in progress.units.values() if unit.status == "failed"}
-    found, unreached = units(work, plan, work.export())
+    found, unreached = units(work, compiled, work.export())
     if unreached is not None:
         return [f"What the failed jobs printed cannot be known. {unreached}"] if failed else []
     for unit in found:
@@ -143,11 +143,11 @@ def explain(work: Session, plan: Plan, progress: Progress) -> list[str]:
     return []
 
 
-def finish(work: Session, plan: Plan, progress: Progress) -> None:
+def finish(work: Session, compiled: CompiledStack, progress: Progress) -> None:
     """After an `up` that did not fail: which units that were there before have finished. Pulumi takes them for running;
     so they stay where the cluster cannot be asked.
     """
     if progress.result:
-        for unit in units(work, plan, work.export())[0]:
+        for unit in units(work, compiled, work.export())[0]:
             if unit.status == "finished":
                 progress.units[unit.name] = unit

@@ -13,32 +13,32 @@ from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_cod
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli import events, moves, session, trials
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.session import Session
 from xmgen.stack import configuration
+from xmgen.stack.compiled import CompiledStack
 
 
 def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
-    plan = target.plan_of(project, name, stack, flags, partial(say, options))
-    stack = plan.experiment.stack
+    compiled = target.compiled_stack(project, name, stack, flags, partial(say, options))
+    stack = compiled.name
     shown = project.lock(stack).read_bytes()
     arguments = ["up", "--stack", stack, "--yes", "--skip-preview", "--continue-on-error", *options.arguments()]
-    work = _begun(project, plan, options)
-    if asks(options) and not _wanted(work, plan, options):
+    work = _begun(project, compiled, options)
+    if asks(options) and not _wanted(work, compiled, options):
         return 1
     # Now, before anything is kept of it, and at the last moment.
     _refuse_other(project, stack, shown)
     _create(work, options)
-    progress = events.progress(trials.rows(plan), trials.jobs(plan))
+    progress = events.progress(trials.rows(compiled), trials.jobs(compiled))
     say(options, *work.recover())
-    _refuse_move(project, work, plan, options)
+    _refuse_move(project, work, compiled, options)
     room: on_cluster.Room | None = None
     again: Again | None = None
-    if plan.cluster is not None:
-        prepared = on_cluster.prepare(work, plan)
+    if compiled.cluster is not None:
+        prepared = on_cluster.prepare(work, compiled)
         again, room = prepared.again, prepared.room
         if prepared.gone:
             say(options, reach.GONE)
@@ -46,19 +46,19 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
                 if options.json:
                     output.print_json_line(result("up", stack, progress, told))
                 return exit_code(told)
-    elif plan.vertex is not None:
-        again = on_vertex.again(work, plan)
+    elif compiled.is_on_vertex:
+        again = on_vertex.again(work, compiled)
     if again is not None:
         say(options, *again.said())
         arguments += again.arguments()
     _refuse_other(project, stack, shown)
     outcome = run(work, arguments, progress, options, room)
-    if plan.cluster is not None and outcome == "failed":
-        say(options, *on_cluster.explain(work, plan, progress))
-    elif plan.cluster is not None:
-        on_cluster.finish(work, plan, progress)
-    elif plan.vertex is not None:
-        on_vertex.finish(work, plan, progress)
+    if compiled.cluster is not None and outcome == "failed":
+        say(options, *on_cluster.explain(work, compiled, progress))
+    elif compiled.cluster is not None:
+        on_cluster.finish(work, compiled, progress)
+    elif compiled.is_on_vertex:
+        on_vertex.finish(work, compiled, progress)
     units = list(progress.units.values())
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))
@@ -72,24 +72,24 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
 
 
 def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[str], options: Options) -> int:
-    plan = target.plan_of(project, name, stack, flags, partial(say, options))
-    stack = plan.experiment.stack
+    compiled = target.compiled_stack(project, name, stack, flags, partial(say, options))
+    stack = compiled.name
     arguments = ["preview", "--stack", stack, *options.arguments()]
-    work = _begun(project, plan, options)
+    work = _begun(project, compiled, options)
     _create(work, options)
-    _refuse_move(project, work, plan, options)
-    progress = events.progress(trials.rows(plan), trials.jobs(plan))
+    _refuse_move(project, work, compiled, options)
+    progress = events.progress(trials.rows(compiled), trials.jobs(compiled))
     again: Again | None = None
-    if plan.cluster is not None:
-        found = on_cluster.find(work, plan)
+    if compiled.cluster is not None:
+        found = on_cluster.find(work, compiled)
         again = found.again
         if found.gone:
             # Nothing of it is kept.
             say(options, f"{reach.GONE} All of it is made again.")
             arguments.append("--refresh")
             work, progress.forgets = reach.forgetting(work), True
-    elif plan.vertex is not None:
-        again = on_vertex.again(work, plan)
+    elif compiled.is_on_vertex:
+        again = on_vertex.again(work, compiled)
     if again is not None:
         arguments += again.arguments()
         progress.reasons = again.reasons
@@ -205,23 +205,23 @@ def _refuse_absent(project: Project, work: Session) -> None:
     raise InputError(Problem(f"the backend has no stack {work.stack!r}", hint=hint))
 
 
-def _begun(project: Project, plan: Plan, options: Options) -> Session:
+def _begun(project: Project, compiled: CompiledStack, options: Options) -> Session:
     """A session on a compiled stack; raises InputError where its configuration would not do."""
-    stack = plan.experiment.stack
+    stack = compiled.name
     read = configuration.of_stack(project, stack)
     configured.refuse_wrong(project, stack, read, options.settings, options.secrets)
     packages.refuse_missing(project, stack)
-    bucket.refuse_undecided(project, plan, options.settings)
+    bucket.refuse_undecided(project, compiled, options.settings)
     work = session.begin(project, stack)
     if options.secrets:
         configured.refuse_unprotected(work)
     return work
 
 
-def _refuse_move(project: Project, work: Session, plan: Plan, options: Options) -> None:
+def _refuse_move(project: Project, work: Session, compiled: CompiledStack, options: Options) -> None:
     """Raise OperationError where the stack's cluster is up elsewhere than its configuration says."""
-    if move := moves.wanted(project, plan, work.export, options.settings):
-        removal = f"xmgen destroy {work.stack}" if plan.units else f"xmgen cluster delete {work.stack}"
+    if move := moves.wanted(project, compiled, work.export, options.settings):
+        removal = f"xmgen destroy {work.stack}" if compiled.units else f"xmgen cluster delete {work.stack}"
         hint = f"set `location` as it was, or remove it: after `{removal}` this command makes all of it there"
         raise OperationError(Problem(move, hint=hint))
 
@@ -237,9 +237,9 @@ def _refuse_other(project: Project, stack: str, shown: bytes) -> None:
         raise OperationError(Problem("it was compiled again meanwhile", where=f"stacks/{stack}", hint=hint))
 
 
-def _wanted(work: Session, plan: Plan, options: Options) -> bool:
+def _wanted(work: Session, compiled: CompiledStack, options: Options) -> bool:
     """Ask whether to bring the stack up, with what that would run, create and remove."""
-    question, note = asking.of_up(plan, work.export() if work.exists() else None)
+    question, note = asking.of_up(compiled, work.export() if work.exists() else None)
     if note:
         say(options, note)
     if agreed := confirmed(question, options):

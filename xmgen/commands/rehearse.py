@@ -21,7 +21,6 @@ from xmgen.commands import output, target
 from xmgen.commands.progress import line
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.executors.gke.jobs import JOB_LABEL, UNIT_LABEL
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal import outcomes
@@ -37,6 +36,7 @@ from xmgen.rehearsal.report import (
     where_they_landed,
 )
 from xmgen.rehearsal.servers import passing_folder
+from xmgen.stack.compiled import CompiledStack
 
 PHASES = {
     "up": "creating everything, in a simulated cloud",
@@ -70,18 +70,18 @@ def rehearse(
         raise InputError(Problem("--json and --markdown exclude each other: there is one report"))
     if not outcomes.is_seconds(options.pod_seconds):
         raise InputError(Problem(f"--pod-seconds is a number of seconds, not {options.pod_seconds:g}"))
-    plan = target.plan_of(project, name, None, ())
-    if plan.cluster is None:
+    compiled = target.compiled_stack(project, name, None, ())
+    if compiled.cluster is None:
         # Before it asks for SDKs and plugins that such a stack does not need.
-        raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
-    _refuse_idle_rules(plan, options.pods)
-    owner = _owner(project, plan)
+        raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=compiled.name))
+    _refuse_idle_rules(compiled, options.pods)
+    owner = _owner(project, compiled)
     with ExitStack() as stack:
         stack.enter_context(_every_end_like_ctrl_c())
         place = folder or stack.enter_context(passing_folder(CONTROL_PLANE))
         rehearsal = stack.enter_context(Rehearsal(project, place, options))
-        screen = stack.enter_context(_screen(rehearsal, plan, quiet=json or as_markdown))
-        report = rehearsal.run(plan, owner, screen.hear)
+        screen = stack.enter_context(_screen(rehearsal, compiled, quiet=json or as_markdown))
+        report = rehearsal.run(compiled, owner, screen.hear)
     if json:
         output.print_json(report.as_json())
     elif as_markdown:
@@ -111,10 +111,10 @@ def _every_end_like_ctrl_c() -> Generator[None]:
             signal.signal(number, previous[number])
 
 
-def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:
+def _refuse_idle_rules(compiled: CompiledStack, file: Path | None) -> None:
     """A slip of the pen must not look as if the jobs had done well. Raises InputError."""
     manifests: list[Any] = [
-        manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests
+        manifest for unit in compiled.units if unit.executor == "kubernetes" for manifest in unit.manifests
     ]
     jobs: list[tuple[str, str, int]] = [
         (labels[UNIT_LABEL], labels[JOB_LABEL], each["spec"].get("completions", 1))
@@ -123,7 +123,7 @@ def _refuse_idle_rules(plan: Plan, file: Path | None) -> None:
     ]
     problems = [
         Problem(
-            f"{plan.experiment.stack} has no such pod: unit {rule.unit!r}, job {rule.job!r}"
+            f"{compiled.name} has no such pod: unit {rule.unit!r}, job {rule.job!r}"
             + (f", pod {rule.pod}" if rule.pod is not None else ""),
             where=str(file),
             hint=_meant(rule, jobs),
@@ -144,10 +144,10 @@ def _meant(rule: outcomes.Rule, jobs: Sequence[tuple[str, str, int]]) -> str:
     return did_you_mean(given, names) if len(names) <= NAMES else f"such as {names[0]!r}"
 
 
-def _owner(project: Project, plan: Plan) -> Plan | None:
-    """The plan of the stack whose cluster this one uses."""
-    shared = plan.cluster is not None and plan.cluster.kind == "stack"
-    return target.existing(project, plan.cluster.name) if shared and plan.cluster else None
+def _owner(project: Project, compiled: CompiledStack) -> CompiledStack | None:
+    """The stack whose cluster this one uses."""
+    shared = compiled.cluster is not None and compiled.cluster.kind == "stack"
+    return target.existing(project, compiled.cluster.name) if shared and compiled.cluster else None
 
 
 def print_report(report: Report) -> None:
@@ -190,11 +190,11 @@ def print_report(report: Report) -> None:
 
 
 @contextmanager
-def _screen(rehearsal: Rehearsal, plan: Plan, *, quiet: bool) -> Generator[Screen]:
+def _screen(rehearsal: Rehearsal, compiled: CompiledStack, *, quiet: bool) -> Generator[Screen]:
     if quiet:
         yield Silence()
     elif output.console().is_terminal:
-        table = LiveTable(rehearsal, plan)
+        table = LiveTable(rehearsal, compiled)
         with table.live:
             yield table
     else:
@@ -221,9 +221,9 @@ class Lines:
 class LiveTable:
     """What the engine works on, and the pools with their nodes and pods."""
 
-    def __init__(self, rehearsal: Rehearsal, plan: Plan) -> None:
+    def __init__(self, rehearsal: Rehearsal, compiled: CompiledStack) -> None:
         self._rehearsal = rehearsal
-        self._namespaces = rehearsal.namespaces(plan)
+        self._namespaces = rehearsal.namespaces(compiled)
         self._lock = threading.Lock()
         self._phase = "up"
         self._started = time.monotonic()

@@ -12,24 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xmgen.locations import region_of
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import resources
 from xmgen.resource_types import CLUSTER, SUBNETWORK
 from xmgen.stack import configuration
+from xmgen.stack.compiled import CompiledStack
 
 _KEY = "location"
 
 
-def wanted(project: Project, plan: Plan, export: Callable[[], str], settings: Sequence[str] = ()) -> str:
+def wanted(project: Project, compiled: CompiledStack, export: Callable[[], str], settings: Sequence[str] = ()) -> str:
     """Which move an `up` would make of the stack's own cluster, or of its network, in a sentence; empty for none.
 
     export: gives the stack's state. settings: of the command line, `key=value`.
     """
-    stack = plan.experiment.stack
-    if plan.cluster is None or plan.cluster.kind != "own":
+    stack, cluster = compiled.name, compiled.cluster
+    if cluster is None or cluster.kind != "own":
         return ""
-    there = plan.cluster.location or _given(project, settings) or configuration.text(project, stack, _KEY)
+    there = cluster.location or _given(project, settings) or configuration.text(project, stack, _KEY)
     if there is None:
         return ""
     now = {each.type: each.inputs for each in resources(export()) if not (each.delete or each.pending_replacement)}

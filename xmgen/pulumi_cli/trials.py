@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from xmgen import arguments, resource_types
-from xmgen.executors.gke.jobs import resource_name
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli.state import StateResource, resources
 from xmgen.pulumi_values import SIGNATURE
+from xmgen.stack.compiled import CompiledStack
 
 Status = Literal["waiting", "running", "finished", "failed", "stopped"]
 
@@ -49,13 +48,13 @@ class Trial:
     reasons: tuple[str, ...] = ()
 
 
-def rows(plan: Plan) -> list[tuple[str, dict[str, str]]]:
+def rows(compiled: CompiledStack) -> list[tuple[str, dict[str, str]]]:
     """The logical name of each unit, and those of its arguments that vary, in the experiment's order."""
-    named = [arguments.named(plan.experiment.units[unit.position]) for unit in plan.units]
-    varying = arguments.varying(named, without=str(plan.experiment.experiment_id))
+    named = [arguments.named(unit) for unit in compiled.experiment.units]
+    varying = arguments.varying(named, without=str(compiled.experiment.experiment_id))
     return [
         (unit.name, {name: values[name] for name in varying if name in values})
-        for unit, values in zip(plan.units, named, strict=True)
+        for unit, values in zip(compiled.units, named, strict=True)
     ]
 
 
@@ -82,14 +81,9 @@ def ended(name: str, varying: Mapping[str, str], said: Mapping[str, Any], reason
     )
 
 
-def jobs(plan: Plan) -> dict[str, str]:
+def jobs(compiled: CompiledStack) -> dict[str, str]:
     """The logical name of each Job on a cluster, or CustomJob -> the work unit that it is of."""
-    return {
-        resource_name(manifest) if unit.executor == "kubernetes" else unit.name: unit.name
-        for unit in plan.units
-        if unit.executor != "local"
-        for manifest in unit.manifests
-    }
+    return {resource: unit.name for unit in compiled.units if unit.executor != "local" for resource in unit.resources}
 
 
 def job_status(state: StateResource | None) -> Status:
@@ -120,9 +114,9 @@ def combined(statuses: Iterable[Status]) -> Status:
     return "finished"
 
 
-def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
+def elsewhere(compiled: CompiledStack, export: str | None) -> list[Trial]:
     """The units of an experiment in the cloud, as the stack's state has them; export is None when there is no stack."""
-    found = of_units(jobs(plan), export)
+    found = of_units(jobs(compiled), export)
     return [
         Trial(
             name=name,
@@ -130,7 +124,7 @@ def elsewhere(plan: Plan, export: str | None) -> list[Trial]:
             status=unit_status(found[name]),
             reasons=tuple(error for state in found[name] if state is not None for error in state.errors),
         )
-        for name, varying in rows(plan)
+        for name, varying in rows(compiled)
     ]
 
 
@@ -149,9 +143,9 @@ def unit_status(states: Collection[StateResource | None]) -> Status:
     return "waiting" if status == "running" and None in states else status
 
 
-def custom_jobs(plan: Plan, state: Mapping[str, StateResource]) -> list[Trial]:
+def custom_jobs(compiled: CompiledStack, state: Mapping[str, StateResource]) -> list[Trial]:
     """The units of an experiment on Vertex AI. state: its CustomJobs, by logical name."""
-    return [_custom_job(name, varying, state.get(name)) for name, varying in rows(plan)]
+    return [_custom_job(name, varying, state.get(name)) for name, varying in rows(compiled)]
 
 
 def _custom_job(name: str, varying: Mapping[str, str], state: StateResource | None) -> Trial:

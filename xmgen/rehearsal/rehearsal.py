@@ -20,7 +20,6 @@ from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.pods import job_end
-from xmgen.plan.model import Plan
 from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.pulumi_cli import backend as backends
 from xmgen.pulumi_cli import moves, stalls
@@ -47,6 +46,7 @@ from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
 from xmgen.stack import recompile
+from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
 CONTROL_PLANE = "control-plane"
@@ -158,20 +158,20 @@ class Rehearsal:
 
     # One stack
 
-    def run(self, plan: Plan, owner: Plan | None = None, listener: Listener = _silent) -> Report:
-        """Up, a second up, destroy. owner: the plan of the stack whose cluster this one uses; it is brought up before,
+    def run(self, compiled: CompiledStack, owner: CompiledStack | None = None, listener: Listener = _silent) -> Report:
+        """Up, a second up, destroy. owner: the stack whose cluster this one uses; it is brought up before,
         and destroyed after it.
 
         Raises InputError when it is no stack of GKE, OperationError when the engine could not even begin or would move
         a cluster, and KeyboardInterrupt when a signal ended it: half a rehearsal says nothing, and destroys nothing.
         """
-        if plan.cluster is None:
-            raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=plan.experiment.stack))
-        report = Report(stack=plan.experiment.stack, registry=self._options.registry or "")
-        stacks = [plan, owner] if owner else [plan]
+        if compiled.cluster is None:
+            raise InputError(Problem("only stacks whose jobs run on GKE can be rehearsed", where=compiled.name))
+        report = Report(stack=compiled.name, registry=self._options.registry or "")
+        stacks = [compiled, owner] if owner else [compiled]
         for each in stacks:
             self._refuse_move(each)
-        foreign = self._foreign({each.experiment.stack for each in stacks})
+        foreign = self._foreign({each.name for each in stacks})
         objects = leftovers.objects(self.cluster.api())
         self.observer.forget()
         with ExitStack() as owned:
@@ -179,35 +179,35 @@ class Rehearsal:
                 owned.push(self._destroying(owner, report, listener))
                 self.up(owner, report, listener)
             with self._timed(report, "up"):
-                report.filled = self.prepare(plan)
-                self._operate("up", plan, report, listener, "up")
-                state = self.state(plan)
+                report.filled = self.prepare(compiled)
+                self._operate("up", compiled, report, listener, "up")
+                state = self.state(compiled)
                 report.created, report.images = states.by_type(state), states.images(state)
-                self._settle(plan, listener)
-                self._look(plan, report)
+                self._settle(compiled, listener)
+                self._look(compiled, report)
             if not report.failures:
                 with self._timed(report, "second up"):
                     hear = _collecting(report.changed, listener)
-                    changes = self._operate("up", plan, report, hear, "second up")
+                    changes = self._operate("up", compiled, report, hear, "second up")
                     report.second_up = {name: count for name, count in changes.items() if name != "same" and count}
-            state = self.state(plan)
+            state = self.state(compiled)
             retained = states.retained(state)
             # What was there before may be the stack's all the same, when its last rehearsal was interrupted.
             names = leftovers.names(state) | self._nodes(foreign)
             namespaces = set[str]().union(*map(self.namespaces, stacks))
             objects = {each for each in objects if not leftovers.belongs(each, names, namespaces)}
             report.assumed = [item.id for item in self.cloud.store if item.assumed]
-            report.assumed += [f"claim {namespace}/{name}" for namespace, name in sorted(_foreign_claims(plan))]
+            report.assumed += [f"claim {namespace}/{name}" for namespace, name in sorted(_foreign_claims(compiled))]
             with self._timed(report, "destroy"):
-                self.destroy(plan, report, listener)
+                self.destroy(compiled, report, listener)
                 self.cloud.store.forget_assumed()
         self._compare(report, objects, foreign, retained)
         return report
 
-    def _refuse_move(self, plan: Plan) -> None:
+    def _refuse_move(self, compiled: CompiledStack) -> None:
         """Raise OperationError where an interrupted rehearsal has left the stack's cluster elsewhere."""
-        work = self.session(plan)
-        if work.exists() and (move := moves.wanted(self.project, plan, work.export)):
+        work = self.session(compiled)
+        if work.exists() and (move := moves.wanted(self.project, compiled, work.export)):
             raise OperationError(Problem(move, hint=ELSEWHERE))
 
     def _foreign(self, stacks: set[str]) -> set[str]:
@@ -221,60 +221,60 @@ class Rehearsal:
         nodes = self.cluster.api().items("/api/v1/nodes")
         return {str(node["metadata"]["name"]) for node in nodes if node["metadata"]["labels"][POOL_LABEL] not in pools}
 
-    def namespaces(self, plan: Plan) -> set[str]:
+    def namespaces(self, compiled: CompiledStack) -> set[str]:
         return {
-            str(manifest["metadata"]["namespace"])  # pyright: ignore
-            for unit in plan.units
-            for manifest in unit.manifests
+            str(head["metadata"]["namespace"])  # pyright: ignore
+            for unit in compiled.units
+            for head in unit.heads
         }
 
-    def prepare(self, plan: Plan) -> list[str]:
+    def prepare(self, compiled: CompiledStack) -> list[str]:
         """Make the stack in the rehearsal's own backend. Returns the configuration that was missing."""
-        file = self._settings(plan.experiment.stack)
-        filled = settings.write(self.project, plan, file)
-        self.pools.storage.assume(_foreign_claims(plan))
+        file = self._settings(compiled.name)
+        filled = settings.write(self.project, compiled, file)
+        self.pools.storage.assume(_foreign_claims(compiled))
         # The engine writes into the settings of a stack that it makes: hence in a project of the rehearsal's own.
         shadow = self.folder / "project"
         content = f"name: {self.project.name}\nruntime: python\nmain: stacks/\nstackConfigDir: stacks\n"
         (shadow / PULUMI_FILE).write_text(content, encoding="utf-8")
         pulumi = replace(self.pulumi, project=Project(root=shadow, name=self.project.name))
-        self._repaired(plan)
-        pulumi.run("stack", "select", "--create", "--stack", plan.experiment.stack)
+        self._repaired(compiled)
+        pulumi.run("stack", "select", "--create", "--stack", compiled.name)
         return filled
 
-    def _repaired(self, plan: Plan) -> Backend:
+    def _repaired(self, compiled: CompiledStack) -> Backend:
         """The backend, without what a killed engine left half-written, which would keep everybody from reading it."""
         backend = Backend(self.pulumi.overrides["PULUMI_BACKEND_URL"], own=False)
-        backends.repair(backend, self.project, plan.experiment.stack)
+        backends.repair(backend, self.project, compiled.name)
         return backend
 
-    def session(self, plan: Plan) -> Session:
+    def session(self, compiled: CompiledStack) -> Session:
         """The stack in the rehearsal's own backend, as commands work on it."""
-        stack = plan.experiment.stack
-        backend = self._repaired(plan)
+        stack = compiled.name
+        backend = self._repaired(compiled)
         return Session(self.project, stack, self.pulumi, backend, ("--config-file", str(self._settings(stack))))
 
-    def state(self, plan: Plan) -> list[StateResource]:
+    def state(self, compiled: CompiledStack) -> list[StateResource]:
         """The stack's resources, as the engine has them."""
-        return resources(self.pulumi.run("stack", "export", "--stack", plan.experiment.stack))
+        return resources(self.pulumi.run("stack", "export", "--stack", compiled.name))
 
-    def up(self, plan: Plan, report: Report, listener: Listener = _silent) -> dict[str, int]:
+    def up(self, compiled: CompiledStack, report: Report, listener: Listener = _silent) -> dict[str, int]:
         """Only that. Returns the number of resources by operation."""
-        self.prepare(plan)
-        return self._operate("up", plan, report, listener, "up")
+        self.prepare(compiled)
+        return self._operate("up", compiled, report, listener, "up")
 
     def _settings(self, stack: str) -> Path:
         return self.folder / "project" / "stacks" / f"Pulumi.{stack}.yaml"
 
-    def destroy(self, plan: Plan, report: Report, listener: Listener = _silent) -> None:
+    def destroy(self, compiled: CompiledStack, report: Report, listener: Listener = _silent) -> None:
         """Only that."""
-        self._operate("destroy", plan, report, listener, "destroy")
-        namespaces = self.namespaces(plan)
+        self._operate("destroy", compiled, report, listener, "destroy")
+        namespaces = self.namespaces(compiled)
         self.observer.wait_for_none(
             lambda: [pod for pod in self.observer.pods(namespaces) if not pod.gone], FREE_SECONDS
         )
 
-    def _destroying(self, owner: Plan, report: Report, listener: Listener) -> Callable[..., None]:
+    def _destroying(self, owner: CompiledStack, report: Report, listener: Listener) -> Callable[..., None]:
         """The end of a block: the owner of the cluster goes, unless the rehearsal was interrupted."""
 
         def end(kind: type[BaseException] | None, *_: object) -> None:
@@ -283,8 +283,10 @@ class Rehearsal:
 
         return end
 
-    def _operate(self, operation: str, plan: Plan, report: Report, listener: Listener, phase: str) -> dict[str, int]:
-        work = self.session(plan)
+    def _operate(
+        self, operation: str, compiled: CompiledStack, report: Report, listener: Listener, phase: str
+    ) -> dict[str, int]:
+        work = self.session(compiled)
         arguments = [operation, "--stack", work.stack, "--yes", "--skip-preview", "--continue-on-error"]
         arguments += work.arguments
         if self._options.parallel:
@@ -294,7 +296,7 @@ class Rehearsal:
         work.recover()
         begun = datetime.now(UTC)
         running = self.pulumi.start(*arguments)
-        watch = MisfitWatch(self.observer, self.namespaces(plan), running.interrupt)
+        watch = MisfitWatch(self.observer, self.namespaces(compiled), running.interrupt)
         stall = stalls.Watch(running.interrupt)
         interrupted = threading.Event()
         with watch, stall, cli.forwarded_signals(running, interrupted.set):
@@ -314,9 +316,9 @@ class Rehearsal:
             report.failures += [Failure(resource=what, message=text) for text in stalls.messages(stall.stuck)]
         return progress.changes
 
-    def _settle(self, plan: Plan, listener: Listener) -> None:
+    def _settle(self, compiled: CompiledStack, listener: Listener) -> None:
         """Until every pod has ended, or has found no node for so long that it never will."""
-        namespaces = self.namespaces(plan)
+        namespaces = self.namespaces(compiled)
         listener("settle", Progress(units={}), None)
         self.observer.look()
 
@@ -335,24 +337,24 @@ class Rehearsal:
         )
         return {str(job["metadata"]["name"]) for job in found if job_end(job) is None}
 
-    def _look(self, plan: Plan, report: Report) -> None:
-        pods: list[Pod] = self.observer.pods(self.namespaces(plan))
+    def _look(self, compiled: CompiledStack, report: Report) -> None:
+        pods: list[Pod] = self.observer.pods(self.namespaces(compiled))
         whole = {
             str(item.inputs["name"])
             for item in self.cloud.store.of(NODE_POOL)
             if template(item, self.cloud.store).hosts > 1
         }
         report.landings = landings(pods)
-        report.misfits = misfits(pods, recompile.of_experiment(self.project.root, plan.experiment))
+        report.misfits = misfits(pods, recompile.of_experiment(self.project.root, compiled.experiment))
         report.pools = pool_uses(self.observer.nodes(), pods)
         report.split = split(pods, whole)
-        report.failed = self._failed(plan)
+        report.failed = self._failed(compiled)
 
-    def _failed(self, plan: Plan) -> list[FailedJob]:
+    def _failed(self, compiled: CompiledStack) -> list[FailedJob]:
         files = self.cluster.credentials
         cluster = Connection(self.cluster.url, files.authority.read_text(encoding="ascii"), files.token(ADMIN))
         found: list[FailedJob] = []
-        for namespace in sorted(self.namespaces(plan)):
+        for namespace in sorted(self.namespaces(compiled)):
             all_jobs, of_job = jobs.read(cluster, namespace)
             for job in all_jobs:
                 if job_end(job) == "failed":
@@ -394,10 +396,10 @@ def _collecting(changed: list[str], listener: Listener) -> Listener:
     return hear
 
 
-def _foreign_claims(plan: Plan) -> set[Claim]:
+def _foreign_claims(compiled: CompiledStack) -> set[Claim]:
     """Those that somebody else has made for the jobs."""
-    manifests: list[Any] = [manifest for unit in plan.units for manifest in unit.manifests]
-    return used_not_made(manifests, plan.objects)
+    manifests: list[Any] = [manifest for unit in compiled.units for manifest in unit.manifests]
+    return used_not_made(manifests, compiled.objects)
 
 
 def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: bool) -> list[Failure]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from xmgen.plan.model import Plan
 from xmgen.project import Project
 from xmgen.stack import configuration
+from xmgen.stack.compiled import CompiledStack
 
 PROJECT = "rehearsal"
 PLACEHOLDER = "rehearsal"
 
 
-def write(project: Project, plan: Plan, file: Path) -> list[str]:
+def write(project: Project, compiled: CompiledStack, file: Path) -> list[str]:
     """Write the file that the engine reads instead of the user's. Returns what the rehearsal has filled in, as
     `--set` names it.
     """
     import yaml
 
-    stack = plan.experiment.stack
+    stack = compiled.name
     own: dict[str, Any] = configuration.read_settings(project.settings(stack)).get("config") or {}
     config = {key: value for key, value in own.items() if not configuration.has_secret(value)}
     program = [setting.name for setting in configuration.of_stack(project, stack) if setting.needed]

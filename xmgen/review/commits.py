@@ -9,7 +9,6 @@ from os import strerror
 
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Experiment
-from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.project import LOCK_FILE, STACKS, Project
 from xmgen.review.settings import Read
@@ -74,6 +73,9 @@ def is_not_compiled(project: Project, experiment: Experiment) -> bool:
 
 
 def _plan(read: Read, stack: str, side: str) -> Plan | XmgenError:
+    # `is_not_compiled` is for commands that do without it.
+    from xmgen.plan import planner
+
     where = f"{side}stack {stack}"
 
     def experiment(name: str) -> Experiment:

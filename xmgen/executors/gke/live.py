@@ -10,18 +10,17 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Literal, cast
 
-from xmgen import names
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.gke import pods, services
 from xmgen.executors.gke.connection import Connection, Refused
 from xmgen.executors.gke.jobs import RESOURCE_ANNOTATION, job_name, resource_name
 from xmgen.executors.gke.objects import SKIP_AWAIT_ANNOTATION
 from xmgen.executors.gke.pods import Object
-from xmgen.plan.model import Plan
 from xmgen.provider.wire import masked
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.state import StateResource
 from xmgen.pulumi_cli.trials import Status, Trial
+from xmgen.stack.compiled import CompiledStack
 from xmgen.terminal_lines import cut, drawn
 
 LAST_LINES = 10
@@ -74,19 +73,21 @@ class Failed:
         return replace(self, why=masked(self.why, hidden), log=log)
 
 
-def units(plan: Plan, export: str | None, cluster: Connection, hidden: Callable[[], Collection[str]]) -> list[Trial]:
-    """Every unit of the plan, in its order. export: the stack's state. hidden: gives the texts that are secret, which
+def units(
+    compiled: CompiledStack, export: str | None, cluster: Connection, hidden: Callable[[], Collection[str]]
+) -> list[Trial]:
+    """Every unit of the stack, in its order. export: the stack's state. hidden: gives the texts that are secret, which
     a job may print before it fails; asked for when one has.
 
     Raises OperationError when the cluster does not answer, and as `hidden` does.
     """
-    namespace = names.namespace(plan.experiment.stack)
+    namespace = namespace_of(compiled)
     jobs, of_job = read(cluster, namespace)
     known = trials.job_states(export)
     found = {
-        resource_name(manifest): find(jobs, job_name(manifest), resource_name(manifest))
-        for unit in plan.units
-        for manifest in unit.manifests
+        resource_name(head): find(jobs, job_name(head), resource_name(head))
+        for unit in compiled.units
+        for head in unit.heads
     }
 
     def pods_of(job: Object) -> list[Object]:
@@ -103,16 +104,22 @@ def units(plan: Plan, export: str | None, cluster: Connection, hidden: Callable[
 
     def stand(resource: str, job: Object | None) -> Known:
         if job is None:
-            return absent(known.get(resource), plan.experiment.stack)
+            return absent(known.get(resource), compiled.name)
         if resource in failures:
             return _failed(job, failures[resource].shown(secrets))
         return _known(job, pods_of(job))
 
     stands = {resource: stand(resource, job) for resource, job in found.items()}
     return [
-        _unit(name, varying, [stands[resource_name(manifest)] for manifest in unit.manifests])
-        for (name, varying), unit in zip(trials.rows(plan), plan.units, strict=True)
+        _unit(name, varying, [stands[resource] for resource in unit.resources])
+        for (name, varying), unit in zip(trials.rows(compiled), compiled.units, strict=True)
     ]
+
+
+def namespace_of(compiled: CompiledStack) -> str:
+    """That of the stack's Jobs. Raises StopIteration for a stack without any."""
+    head = next(head for unit in compiled.units for head in unit.heads)
+    return str(cast(Object, head)["metadata"]["namespace"])
 
 
 def read(cluster: Connection, namespace: str) -> tuple[list[Object], dict[str, list[Object]]]:
@@ -164,23 +171,22 @@ def _failed(job: Object, found: Failed) -> Known:
     return Known("failed", (text,), found.exit_code, _seconds(job), found.command)
 
 
-def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, Rerun]:
-    """The Jobs of the plan that a next `up` would take for done, and that are not, by their URNs: those that failed,
+def to_run_again(compiled: CompiledStack, export: str, cluster: Connection) -> dict[str, Rerun]:
+    """The Jobs of the stack that a next `up` would take for done, and that are not, by their URNs: those that failed,
     those that vanished before anybody knew that they had ended, and the services that ended with them.
 
     Raises OperationError when the cluster does not answer.
     """
-    namespace = names.namespace(plan.experiment.stack)
+    namespace = namespace_of(compiled)
     there = {str(job["metadata"]["name"]): job for job in read(cluster, namespace)[0]}
     state = trials.job_states(export)
     again: dict[str, Rerun] = {}
-    for unit in plan.units:
+    for unit in compiled.units:
         # Another Job than the program's is replaced anyway.
         known = {
-            job_name(manifest): found
-            for manifest in unit.manifests
-            if (found := state.get(resource_name(manifest))) is not None
-            and found.id == f"{namespace}/{job_name(manifest)}"
+            job_name(head): found
+            for head in unit.heads
+            if (found := state.get(resource_name(head))) is not None and found.id == f"{namespace}/{job_name(head)}"
         }
         for name, resource in known.items():
             job = there.get(name)
@@ -188,6 +194,9 @@ def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, Reru
                 again[resource.urn] = Rerun("failed", name)
             elif job is None and trials.job_status(resource) != "finished":
                 again[resource.urn] = Rerun("vanished")
+        if len(unit.resources) == 1:
+            # A service has others that it serves.
+            continue
         served = [job_name(manifest) for manifest in unit.manifests if not services.is_service(manifest)]
         # As long as one of them goes on its services do, too.
         over = all(name not in there or pods.job_end(there[name]) for name in served)
@@ -198,33 +207,32 @@ def to_run_again(plan: Plan, export: str, cluster: Connection) -> dict[str, Reru
     return again
 
 
-def obsolete(plan: Plan, cluster: Connection) -> list[str]:
-    """The Jobs of the stack, by name, that go when the plan is carried out, because it has others in their place.
+def obsolete(compiled: CompiledStack, cluster: Connection) -> list[str]:
+    """The Jobs of the stack, by name, that its program does not declare, and that an `up` deletes.
 
     Raises OperationError when the cluster does not answer.
     """
-    wanted = {job_name(manifest) for unit in plan.units for manifest in unit.manifests}
-    there = read(cluster, names.namespace(plan.experiment.stack))[0]
+    wanted = {job_name(head) for unit in compiled.units for head in unit.heads}
+    there = read(cluster, namespace_of(compiled))[0]
     # What a controller has started is no part of the stack.
     ours = [str(job["metadata"]["name"]) for job in there if _annotation(job, RESOURCE_ANNOTATION)]
     return [name for name in ours if name not in wanted]
 
 
-def awaited(plan: Plan) -> set[str]:
+def awaited(compiled: CompiledStack) -> set[str]:
     """The logical names of the Jobs that others depend on, and that an `up` waits for."""
     return {
-        resource_name(manifest)
-        for unit in plan.units
-        if unit.executor == "kubernetes"
-        for manifest in unit.manifests
-        if SKIP_AWAIT_ANNOTATION not in cast(dict[str, dict[str, object]], manifest["metadata"])["annotations"]
+        resource_name(head)
+        for unit in compiled.units
+        for head in unit.heads
+        if SKIP_AWAIT_ANNOTATION not in cast(dict[str, dict[str, object]], head["metadata"])["annotations"]
     }
 
 
-def delete(cluster: Connection, plan: Plan, name: str) -> None:
+def delete(cluster: Connection, compiled: CompiledStack, name: str) -> None:
     """Raises OperationError when the cluster does not answer, or refuses."""
     try:
-        cluster.delete(f"/apis/batch/v1/namespaces/{names.namespace(plan.experiment.stack)}/jobs/{name}")
+        cluster.delete(f"/apis/batch/v1/namespaces/{namespace_of(compiled)}/jobs/{name}")
     except Refused as refused:
         raise OperationError(Problem(f"the Job {name} cannot be deleted: {refused}")) from None
 

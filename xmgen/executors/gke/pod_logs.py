@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from xmgen import names
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke import pods
 from xmgen.executors.gke.connection import Connection, Refused
 from xmgen.executors.gke.jobs import job_name, resource_name
 from xmgen.executors.gke.pods import Object
-from xmgen.plan.model import Plan
 from xmgen.pulumi_cli.state import StateResource
+from xmgen.stack.compiled import CompiledStack
 
 MOST_AT_ONCE = 100
 """Logs that are followed at a time: each takes a connection and a thread."""
@@ -68,22 +67,22 @@ class Printed:
 
 
 def of_units(
-    plan: Plan, units: Collection[str], state: Mapping[str, StateResource], cluster: Connection
+    compiled: CompiledStack, units: Collection[str], state: Mapping[str, StateResource], cluster: Connection
 ) -> list[Printed]:
     """Of every Job of these units. state: the Jobs, as Pulumi has them (`trials.job_states`).
 
     Raises OperationError when the cluster does not answer.
     """
-    namespace = names.namespace(plan.experiment.stack)
+    namespace = jobs.namespace_of(compiled)
     there, of_job = jobs.read(cluster, namespace)
     found: list[Printed] = []
-    for unit in plan.units:
-        for manifest in unit.manifests if unit.name in units else ():
-            job = jobs.find(there, job_name(manifest), resource_name(manifest))
+    for unit in compiled.units:
+        for head in unit.heads if unit.name in units else ():
+            job = jobs.find(there, job_name(head), resource_name(head))
             if job is None:
-                stands = jobs.absent(state.get(resource_name(manifest)), plan.experiment.stack)
+                stands = jobs.absent(state.get(resource_name(head)), compiled.name)
                 message = "; ".join(stands.reasons) or f"{stands.status}, and its Job is not on the cluster"
-                hint = "" if stands.status == "waiting" else _kept(namespace, job_name(manifest))
+                hint = "" if stands.status == "waiting" else _kept(namespace, job_name(head))
                 found.append(Printed(there=False, over=True, known=Problem(message, where=unit.name, hint=hint)))
             else:
                 found.append(_of_job(unit.name, namespace, job, of_job.get(str(job["metadata"]["uid"]), [])))

@@ -9,12 +9,12 @@ from dataclasses import replace
 from xmgen import extras, names
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.vertex.custom_jobs import STACK_LABEL
-from xmgen.plan.model import Plan
 from xmgen.provider.custom_job import ENDED, LOST, outputs_of, place_of, word
 from xmgen.provider.custom_job_api import Job, JobService
 from xmgen.provider.settings import Settings
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.state import StateResource
+from xmgen.stack.compiled import CompiledStack
 
 ATTEMPTS = 3
 """Requests until Vertex AI counts as out of reach: somebody waits for the answer."""
@@ -55,9 +55,9 @@ _AGAIN = {
 """Why a job that was last seen so runs again, by its state."""
 
 
-def to_run_again(plan: Plan, jobs: Mapping[str, StateResource]) -> dict[str, str]:
-    """The URNs of the plan's CustomJobs that the next `up` runs again, and why. jobs: as they stand."""
-    there = [jobs[unit.name] for unit in plan.units if unit.name in jobs]
+def to_run_again(compiled: CompiledStack, jobs: Mapping[str, StateResource]) -> dict[str, str]:
+    """The URNs of the stack's CustomJobs that the next `up` runs again, and why. jobs: as they stand."""
+    there = [jobs[unit.name] for unit in compiled.units if unit.name in jobs]
     return {
         # What has been deleted for one in its place is made anyway.
         job.urn: _AGAIN[job.outputs["state"]]

@@ -1,0 +1,49 @@
+"""What runs, shows and reviews a compiled stack reads what is committed: it has no planner, and no front end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+PLANS = ("xmgen.compiler", "xmgen.frontends", "xmgen.plan.planner")
+"""What plans, and with it another version of xmgen would do another thing than what is committed."""
+
+COMMANDS = {
+    "up, preview, destroy, refresh": "from xmgen.commands import operate",
+    "status": "from xmgen.commands import status; from xmgen.provider import journal",
+    "logs": "from xmgen.commands import logs",
+    "rehearse": "from xmgen.commands import rehearse",
+}
+
+OF_A_STACK = """
+from pathlib import Path
+from xmgen import project
+from xmgen.commands import asking, target
+from xmgen.pulumi_cli import moves, trials
+from xmgen.stack import configuration
+here = project.find(Path({root!r}))
+for name in here.stacks():
+    compiled = target.compiled_stack(here, name, None, ())
+    trials.rows(compiled), trials.jobs(compiled), asking.of_up(compiled, None), configuration.of_stack(here, name)
+    moves.wanted(here, compiled, lambda: '{{"deployment": {{}}}}')
+    [unit.manifests for unit in compiled.units]
+"""
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a fresh interpreter has after this."""
+    program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)), file=sys.__stdout__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code", [*COMMANDS.values(), OF_A_STACK.format(root=str(ROOT))], ids=[*COMMANDS, "every committed stack, read"]
+)
+def test_nothing_after_the_compile_plans(code: str) -> None:
+    assert {module for module in imported(code) if module.startswith(PLANS)} == set()
