@@ -276,7 +276,7 @@ def test_a_defect_is_said_to_be_one_and_shows_its_traceback_on_request(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("no such thing")
 
-    monkeypatch.setattr("xmgen.commands.compile.inspect", broken)
+    monkeypatch.setattr("xmgen.commands.inspect.inspect", broken)
     done = run("inspect", "first", code=70)
     assert "a defect in xmgen: ZeroDivisionError: no such thing" in done.stderr
     assert "XMGEN_DEBUG=1" in done.stderr

@@ -99,7 +99,9 @@ Read = Callable[[str], str | None]
 
 
 def read(project: Project, stack: str) -> CompiledStack:
-    """Raises InputError for a folder that does not fit together, or is of a version that this xmgen cannot read."""
+    """Raises InputError for a folder that does not fit together, or is of a version that this xmgen cannot read, and
+    OSError where the machine refuses to read it.
+    """
 
     def of_file(path: str) -> str | None:
         file = project.stack(stack) / path
@@ -107,7 +109,7 @@ def read(project: Project, stack: str) -> CompiledStack:
             return file.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise InputError(Problem(f"cannot be read: {error}", where=f"{STACKS}/{stack}/{path}")) from None
 
     experiment = lock.read(project.lock(stack), stack)
