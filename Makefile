@@ -3,7 +3,8 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help quickstart test lint bench pulumi rehearsal clean
+PHASES := lint unit programs engine docker kubernetes rehearsal benchmarks
+.PHONY: help quickstart test unit lint bench pulumi rehearsal clean $(PHASES:%=test-%)
 
 BIN := .venv/bin
 KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
@@ -13,7 +14,7 @@ UPSTREAM := .tools/upstream/.xmanager-0.8.5.post1
 AIPLATFORM := .tools/aiplatform/.google-cloud-aiplatform-2.7.0
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # A backend of its own, also for those who are logged in to another: the quickstart touches no account.
 quickstart: export PULUMI_BACKEND_URL := file://$(CURDIR)/.xmgen/backend
@@ -25,16 +26,26 @@ quickstart: .venv/.quickstart pulumi ## set up, compile and run a real sweep on 
 	@echo "See what a trial printed with: $(BIN)/xmgen logs quickstart 1"
 	@echo "Remove it with: PULUMI_BACKEND_URL='$(PULUMI_BACKEND_URL)' $(BIN)/xmgen destroy quickstart"
 
-test: .venv/.test $(UPSTREAM) $(GCP_SDK) $(AIPLATFORM) ## set up what the tests need and run them all
+test: .venv/.test $(UPSTREAM) $(AIPLATFORM) ## set up what the tests need and run them all
 	@$(BIN)/python tools/run_tests.py
 
-lint: .venv/.test ## style and types
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/pyright
+unit: test-unit ## the unit tests: from the network they need what pip installs, and no tool
+lint: test-lint ## style and types
 
-bench: .venv/.test pulumi $(GCP_SDK) rehearsal ## run every script of benchmarks/
-	@code=0; for script in $$(grep -l __main__ benchmarks/*.py); do $(BIN)/python $$script || code=1; done; exit $$code
+# The phases of `make test`, each with the set-up that it needs.
+test-lint: ## ruff and pyright
+test-unit: ## rules, compiled stacks, commands; nothing runs but Python
+test-programs: ## generated programs with the SDKs of Google Cloud
+test-engine: ## the Local executor, CustomJobs and commands through the real Pulumi engine
+test-docker: ## trials in containers
+test-kubernetes: ## manifests, rights and connections against a real API server
+test-rehearsal: ## stacks on GKE through the engine, against a control plane and a simulated cloud
+test-benchmarks: ## every benchmark in its quick form, without a verdict
+$(PHASES:%=test-%): .venv/.test $(UPSTREAM) $(AIPLATFORM)
+	@$(BIN)/python tools/run_tests.py $(@:test-%=%)
+
+bench: .venv/.test $(AIPLATFORM) pulumi $(GCP_SDK) rehearsal ## run every script of benchmarks/ and judge the budgets
+	@$(BIN)/python benchmarks
 
 pulumi: | .venv/bin/python ## make sure that there is a Pulumi CLI
 	@$(BIN)/python tools/get_pulumi.py
@@ -84,10 +95,12 @@ $(AIPLATFORM):
 	@touch $@
 
 # The SDKs of programs on Google Cloud, apart from our own environment: the engine would ask for the plugin of every SDK
-# in it, on every command. The versions are those that the plugins of tools/ match.
+# in it, on every command. The versions are those that the plugins of tools/ match. They are compiled once: they are large,
+# and where PYTHONDONTWRITEBYTECODE is set every program would compile them again, which takes longer than all else it does.
 $(GCP_SDK): tools/gcp_sdk.txt | .venv/bin/python
 	@rm -rf $(@D)
 	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(@D) --requirement $<
+	@$(BIN)/python -m compileall -q -j 0 $(@D)
 	@touch $@
 
 .tools/docker/base.tar: tools/docker_base.sh

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import yaml
-from ratio import ROUNDS, judge
+from ratio import ROUNDS, judge, size
 
 from xmgen import compiler
 from xmgen.frontends.xmanager import loader as xmanager  # noqa: F401 — imported before the clock starts
 from xmgen.stack import folder as stack
 
-JOBS = 1000
+JOBS = size(1000, 40)
 LAUNCHER = f"""
 from absl import app
 from xmanager import xm, xm_local

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from compile_sweep import LAUNCHER
-from ratio import command, exit_with, report
+from ratio import command, exit_with, report, size
 
 from xmgen import compiler
 from xmgen.plan.model import Plan
@@ -20,7 +20,7 @@ from xmgen.stack import init
 from xmgen.templating import python_literal
 
 ROOT = Path(__file__).resolve().parents[1]
-TRIALS = 200
+TRIALS = size(200, 4)
 
 
 def literal_program(plan: Plan) -> str:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from compile_gke import JOBS as ALL_JOBS
 from compile_gke import LAUNCHER
 from program_gke import JOBS, ROOT, SDK, literal_jobs
 from ratio import Side, command, exit_with, report
@@ -50,7 +51,7 @@ def main() -> bool:
         init.init(root)
         (root / "code").mkdir()
         (root / "code" / "train.py").write_text("")
-        (root / "launcher.py").write_text(LAUNCHER.replace("range(1000)", f"range({JOBS})"))
+        (root / "launcher.py").write_text(LAUNCHER.replace(f"range({ALL_JOBS})", f"range({JOBS})"))
         try:
             with Rehearsal(Project(root), Path(name, "rehearsal"), Options()) as rehearsal:
                 sides = [side(rehearsal, each, literal=each == "literal") for each in ("generated", "literal")]

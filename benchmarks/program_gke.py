@@ -12,8 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from compile_gke import JOBS as ALL_JOBS
 from compile_gke import LAUNCHER
-from ratio import command, exit_with, report
+from ratio import command, exit_with, report, size
 
 from xmgen import compiler
 from xmgen.plan.model import Plan
@@ -22,7 +23,7 @@ from xmgen.templating import python_literal
 
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"
-JOBS = 200
+JOBS = size(200, 20)
 CONFIG = {
     "experiments:location": "europe-west4-a",
     "experiments:owner": "ada",
@@ -58,7 +59,7 @@ def main() -> bool:
         (root / "code").mkdir()
         (root / "code" / "train.py").write_text("")
         launcher = root / "kinds.py"
-        launcher.write_text(LAUNCHER.replace("range(1000)", f"range({JOBS})"))
+        launcher.write_text(LAUNCHER.replace(f"range({ALL_JOBS})", f"range({JOBS})"))
         sides = []
         for each in ("generated", "literal"):
             plan, files = compiler.compile_source(launcher, root=root, stack=each)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from compile_sweep import LAUNCHER
-from ratio import exit_with, judge
+from ratio import exit_with, judge, size
 
 from xmgen import compiler, project
 from xmgen.plan.model import Plan
@@ -25,7 +25,7 @@ from xmgen.stack import init
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"
 STACK = "sweep"
-TRIALS = 200
+TRIALS = size(200, 4)
 SECONDS = 180.0
 
 

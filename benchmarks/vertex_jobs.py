@@ -25,14 +25,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from ratio import exit_with, judge  # noqa: E402
+from ratio import exit_with, judge, size, verdict  # noqa: E402
 
 from tests.engine.harness import Project  # noqa: E402
 from tests.vertex import protos  # noqa: E402
 from tests.vertex.job_service import TOKEN, JobService  # noqa: E402
 
-JOBS = 300
-ROUNDS = 5
+JOBS = size(300, 4)
+ROUNDS = size(5, 1)
 MEMORY_MB = 150
 
 CUSTOM_JOBS = """\
@@ -81,7 +81,7 @@ async def create(self, request, news):
         return State(id=request.urn.name, outputs={})
     name = f"projects/123456789012/locations/us-central1/customJobs/{request.urn.name.rpartition('-')[2]}"
     job = {"name": name, "state": "JOB_STATE_PENDING", "createTime": "2026-01-01T00:00:00Z"}
-    return State(id=name, outputs=custom_job._outputs(job, Place("acme", "us-central1"), frozenset()))
+    return State(id=name, outputs=custom_job.outputs_of(job, Place("acme", "us-central1"), frozenset()))
 
 
 real = custom_job.CustomJobResource.check
@@ -182,8 +182,8 @@ def main() -> None:
     print(f"  of processor time: ratio {processors:.2f}")
     print(f"  beside {JOBS} that do nothing and have nothing: ratio {sizes:.2f}")
     memory = max(each.memory for each in jobs)
-    small = memory <= MEMORY_MB
-    print(f"the provider takes <= {MEMORY_MB} MB\n  {memory:.0f} MB   {'met' if small else 'MISSED'}")
+    small, word = verdict(memory <= MEMORY_MB)
+    print(f"the provider takes <= {MEMORY_MB} MB\n  {memory:.0f} MB   {word}")
     exit_with(quick, small)
 
 

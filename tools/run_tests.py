@@ -1,9 +1,10 @@
-"""Run every test: what is quick first, while the tools that the others need are still being built.
+"""Run the tests: those of some phases, or of all.
 
-    .venv/bin/python tools/run_tests.py
+    .venv/bin/python tools/run_tests.py [PHASE...]
 
-The tools are built one stage after the other; the tests that need a stage begin when it is done. Exit code 0 only when
-every step passed. In CI (environment variable CI) a skipped test is a failed one; see tests/conftest.py.
+The tools that phases need are made in the background, one set after the other; the tests of a phase begin when its
+sets are there. What is quick comes first, and what fails there ends the run. Exit code 0 only when every step passed.
+In CI (environment variable CI) a skipped test is a failed one; see tests/conftest.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -28,65 +29,81 @@ SETUP_LOG = ROOT / ".tools" / "setup.log"
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 PYTEST = [PYTHON, "-m", "pytest", "--durations=10", "--durations-min=5"]
-
-QUICK = {
-    "lint": [str(BIN / "ruff"), "check"],
-    "format": [str(BIN / "ruff"), "format", "--check"],
-    "types": [str(BIN / "pyright")],
-    "unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes and not rehearsal and not gcp"],
-    # Slower: the SDKs of Google Cloud are large.
-    "programs on Google Cloud": [*PYTEST, "-m", "gcp and not engine and not rehearsal"],
-}
-
-
 WITH_DOCKER = [PYTHON, str(ROOT / "tools" / "with_docker.py")]
 FOR_OUR_DAEMON = (".tools/docker/base.tar", ".tools/docker/docker-registry")
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Tools, and the tests that need them and those of the stages before.
-
-    targets: make's. go: whether they are programs that Go builds; where there is no Go, those on PATH are taken.
-    """
+class ToolSet:
+    """targets: make's. go: whether they are programs that Go builds; where there is no Go, those on PATH are taken."""
 
     name: str
     targets: tuple[str, ...]
-    tests: dict[str, list[str]]
     go: bool = False
 
 
-STAGES = (
-    Stage(
-        "Pulumi, Docker",
-        ("pulumi", *FOR_OUR_DAEMON),
+@dataclass(frozen=True)
+class Phase:
+    """commands: by what they are called. tools: the sets that have to be there. quick: whether a failure ends the run
+    before slower phases begin.
+    """
+
+    commands: dict[str, list[str]]
+    tools: tuple[ToolSet, ...] = ()
+    quick: bool = False
+
+
+SDKS = ToolSet("SDKs of Google Cloud", (".tools/gcp-sdk/.stamp",))
+ENGINE = ToolSet("Pulumi", ("pulumi",))
+DOCKER = ToolSet("Docker", FOR_OUR_DAEMON)
+API_SERVER = ToolSet("API server", (".tools/bin/etcd", ".tools/bin/kube-apiserver"), go=True)
+CLUSTER = ToolSet(
+    "cluster",
+    (
+        ".tools/bin/kwok",
+        ".tools/bin/kube-scheduler",
+        ".tools/bin/kube-controller-manager",
+        ".tools/plugins/pulumi-resource-kubernetes",
+    ),
+    go=True,
+)
+TOOL_SETS = (SDKS, ENGINE, DOCKER, API_SERVER, CLUSTER)
+"""In the order in which they are made. The last one takes longest, and so do the tests that need it."""
+
+PHASES = {
+    "lint": Phase(
         {
-            "engine tests": [*PYTEST, "-m", "engine and not docker"],
-            "docker tests": [*WITH_DOCKER, *PYTEST, "-m", "docker and not rehearsal"],
+            "lint": [str(BIN / "ruff"), "check"],
+            "format": [str(BIN / "ruff"), "format", "--check"],
+            "types": [str(BIN / "pyright")],
         },
+        quick=True,
     ),
-    Stage(
-        "API server",
-        (".tools/bin/etcd", ".tools/bin/kube-apiserver"),
-        {"kubernetes tests": [*PYTEST, "-m", "kubernetes"]},
-        go=True,
+    "unit": Phase(
+        {"unit tests": [*PYTEST, "-m", "not engine and not docker and not kubernetes and not rehearsal and not gcp"]},
+        quick=True,
     ),
-    # Last: its programs take longest to build, and its tests longest to run.
-    Stage(
-        "rehearsal",
-        (
-            ".tools/bin/kwok",
-            ".tools/bin/kube-scheduler",
-            ".tools/bin/kube-controller-manager",
-            ".tools/plugins/pulumi-resource-kubernetes",
-        ),
+    "programs": Phase(
+        {"programs on Google Cloud": [*PYTEST, "-m", "gcp and not engine and not rehearsal"]}, (SDKS,), quick=True
+    ),
+    "engine": Phase({"engine tests": [*PYTEST, "-m", "engine and not docker"]}, (SDKS, ENGINE)),
+    "docker": Phase(
+        {"docker tests": [*WITH_DOCKER, *PYTEST, "-m", "docker and not rehearsal"]}, (SDKS, ENGINE, DOCKER)
+    ),
+    "kubernetes": Phase({"kubernetes tests": [*PYTEST, "-m", "kubernetes"]}, (API_SERVER,)),
+    # Two processes, each with a control plane of its own: these tests mostly wait.
+    "rehearsal": Phase(
         {
-            "rehearsal tests": [*PYTEST, "-m", "rehearsal and not docker"],
+            "rehearsal tests": [*PYTEST, "-n", "2", "--dist", "loadgroup", "-m", "rehearsal and not docker"],
             "rehearsal tests with Docker": [*WITH_DOCKER, *PYTEST, "-m", "rehearsal and docker"],
         },
-        go=True,
+        TOOL_SETS,
     ),
-)
+    "benchmarks": Phase(
+        {"benchmarks": [PYTHON, str(ROOT / "benchmarks"), "--quick"]}, (SDKS, ENGINE, API_SERVER, CLUSTER)
+    ),
+}
+"""By name, in the order in which they run."""
 
 
 @dataclass
@@ -96,18 +113,15 @@ class Step:
     seconds: float
 
 
-def main() -> int:
-    setup = SetUp(STAGES)
+def main(names: Sequence[str]) -> int:
+    """names: of phases; all of them when there is none."""
+    if unknown := [name for name in names if name not in PHASES]:
+        sys.exit(f"error: there is no phase {unknown[0]}; there are {', '.join(PHASES)}")
+    chosen = [phase for name, phase in PHASES.items() if name in names or not names]
+    setup = SetUp([each for each in TOOL_SETS if any(each in phase.tools for phase in chosen)])
     setup.start()
     try:
-        steps = [run(name, command) for name, command in QUICK.items()]
-        if all(step.passed for step in steps):
-            for stage in STAGES:
-                steps.append(setup.finish(stage))
-                # Those that follow need it, too.
-                if not steps[-1].passed:
-                    break
-                steps += [run(name, command) for name, command in stage.tests.items()]
+        steps = list(run_phases(chosen, setup))
     finally:
         setup.end()
     print("\n==> Summary")
@@ -116,11 +130,31 @@ def main() -> int:
     return 0 if all(step.passed for step in steps) else 1
 
 
-class SetUp:
-    """Makes the tools of the stages in the background, one after the other: two linkers at once need much memory."""
+def run_phases(phases: Iterable[Phase], setup: SetUp) -> Iterable[Step]:
+    made: set[ToolSet] = set()
+    failed = False
+    for phase in phases:
+        if failed and not phase.quick:
+            return
+        for tools in phase.tools:
+            if tools not in made:
+                step = setup.finish(tools)
+                yield step
+                # Those that follow need it, too.
+                if not step.passed:
+                    return
+                made.add(tools)
+        for name, command in phase.commands.items():
+            step = run(name, command)
+            yield step
+            failed = failed or (phase.quick and not step.passed)
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
-        self._stages = stages
+
+class SetUp:
+    """Makes sets of tools in the background, one after the other: two linkers at once need much memory."""
+
+    def __init__(self, sets: Sequence[ToolSet]) -> None:
+        self._sets = sets
         self._started = time.monotonic()
         self._results: dict[str, Step] = {}
         self._lock = threading.Lock()
@@ -134,18 +168,18 @@ class SetUp:
     def start(self) -> None:
         self._thread.start()
 
-    def finish(self, stage: Stage) -> Step:
-        """Show what the set-up has said so far, and go on until this stage is done."""
-        print(f"\n==> set-up, in the background since the start: {stage.name}", flush=True)
+    def finish(self, tools: ToolSet) -> Step:
+        """Show what the set-up has said so far, and go on until this set is made."""
+        print(f"\n==> set-up, in the background since the start: {tools.name}", flush=True)
         while True:
             running = self._thread.is_alive()
-            result = self._results.get(stage.name)
+            result = self._results.get(tools.name)
             print(self._shown.read(), end="", flush=True)
             if result is not None:
                 return result
             if not running:
                 # It could not even begin.
-                return self._step(stage, passed=False)
+                return self._step(tools, passed=False)
             time.sleep(0.5)
 
     def end(self) -> None:
@@ -167,12 +201,12 @@ class SetUp:
         self._shown.close()
 
     def _run(self) -> None:
-        for stage in self._stages:
+        for tools in self._sets:
             with self._lock:
                 if self._ended:
                     return
                 self._process = subprocess.Popen(
-                    setup_command(stage),
+                    setup_command(tools),
                     cwd=ROOT,
                     env={**os.environ, "MAKEFLAGS": ""},
                     stdin=subprocess.DEVNULL,
@@ -181,19 +215,21 @@ class SetUp:
                     # A group that can be ended as a whole, compilers included.
                     start_new_session=True,
                 )
-            self._results[stage.name] = self._step(stage, passed=self._process.wait() == 0)
+            self._results[tools.name] = self._step(tools, passed=self._process.wait() == 0)
 
-    def _step(self, stage: Stage, *, passed: bool) -> Step:
-        return Step(f"set-up: {stage.name}", passed, time.monotonic() - self._started)
+    def _step(self, tools: ToolSet, *, passed: bool) -> Step:
+        return Step(f"set-up: {tools.name}", passed, time.monotonic() - self._started)
 
 
-def setup_command(stage: Stage) -> list[str]:
-    if stage.go and shutil.which("go") is None:
-        names = ", ".join(Path(target).name for target in stage.targets)
+def setup_command(tools: ToolSet) -> list[str]:
+    if tools.go and shutil.which("go") is None:
+        names = ", ".join(Path(target).name for target in tools.targets)
         text = f"  there is no Go to build {names}: those on PATH are used, and tests that lack one are skipped"
         return ["echo", text]
     # Without a daemon of our own the Docker tests take another image, and no registry.
-    targets = [target for target in stage.targets if target not in FOR_OUR_DAEMON or private_daemon_possible()]
+    targets = [target for target in tools.targets if target not in FOR_OUR_DAEMON or private_daemon_possible()]
+    if not targets:
+        return ["true"]
     # Behind the tests: their failures are to show early.
     return ["nice", "-n", "10", "make", "--no-print-directory", "--silent", "--keep-going", *targets]
 
@@ -233,6 +269,6 @@ def terminated(signum: int, frame: FrameType | None) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, terminated)
     try:
-        sys.exit(main())
+        sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)

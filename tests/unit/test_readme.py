@@ -1,4 +1,4 @@
-"""The README shows the files as they are, and links to what exists."""
+"""The README shows the files as they are, and all pages link to, and name, what exists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"<!-- (\S+) -->\n```python\n(.*?)```", README, flags=re.DOTALL)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+# Of this repository: those of a user's project begin otherwise. Labels of objects, such as `xmgen/unit`, look like
+# paths but for their ends.
+PATHS = re.compile(r"`((?:xmgen|templates|tests|tools|docs|benchmarks|examples|\.ci)/[\w./*-]*(?:/|\.\w+))`")
 
 
 def test_three_files_are_shown() -> None:
@@ -31,3 +34,9 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = PATHS.findall(page.read_text(encoding="utf-8"))
+    assert [path for path in named if not any(ROOT.glob(path))] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,20 +150,34 @@ PASS = [sys.executable, "-c", ""]
 FAIL = [sys.executable, "-c", "raise SystemExit(3)"]
 
 
-ALL = ["lint", "unit tests", "set-up: Pulumi", "engine tests", "docker tests", "set-up: rehearsal", "rehearsal tests"]
+ALL = [
+    "lint",
+    "unit tests",
+    "set-up: Pulumi",
+    "engine tests",
+    "docker tests",
+    "set-up: cluster",
+    "rehearsal tests",
+]
 
 
 @pytest.mark.parametrize(
-    ("failing", "ran"),
+    ("chosen", "failing", "ran"),
     [
-        pytest.param([], ALL, id="all pass"),
-        pytest.param(["lint"], ALL[:2], id="a quick one fails"),
-        pytest.param(["set-up: Pulumi"], ALL[:3], id="the set-up fails"),
-        pytest.param(["engine tests"], ALL, id="a later one fails"),
-        pytest.param(["docker tests", "set-up: rehearsal"], ALL[:6], id="the set-up fails later"),
+        pytest.param([], [], ALL, id="all pass"),
+        pytest.param([], ["lint"], ALL[:2], id="a quick one fails"),
+        pytest.param([], ["set-up: Pulumi"], ALL[:3], id="the set-up fails"),
+        pytest.param([], ["engine tests"], ALL, id="a later one fails"),
+        pytest.param([], ["docker tests", "set-up: cluster"], ALL[:6], id="the set-up fails later"),
+        pytest.param(["unit"], [], ["unit tests"], id="a phase without tools"),
+        pytest.param(["slow"], ["engine tests"], ALL[2:5], id="a phase and its tools"),
+        pytest.param(
+            ["rehearsal", "unit"], [], ["unit tests", "set-up: Pulumi", *ALL[5:]], id="two phases, in their own order"
+        ),
     ],
 )
 def test_the_test_run_stops_early_and_tells_every_failure(
+    chosen: list[str],
     failing: list[str],
     ran: list[str],
     tmp_path: Path,
@@ -174,20 +189,23 @@ def test_the_test_run_stops_early_and_tells_every_failure(
     def commands(*names: str) -> dict[str, list[str]]:
         return {name: FAIL if name in failing else PASS for name in names}
 
-    stages = (
-        run_tests.Stage("Pulumi", (), commands("engine tests", "docker tests")),
-        run_tests.Stage("rehearsal", (), commands("rehearsal tests")),
-    )
+    pulumi, cluster = run_tests.ToolSet("Pulumi", ()), run_tests.ToolSet("cluster", ())
+    phases = {
+        "lint": run_tests.Phase(commands("lint"), quick=True),
+        "unit": run_tests.Phase(commands("unit tests"), quick=True),
+        "slow": run_tests.Phase(commands("engine tests", "docker tests"), (pulumi,)),
+        "rehearsal": run_tests.Phase(commands("rehearsal tests"), (pulumi, cluster)),
+    }
     monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "tools" / "setup.log")
-    monkeypatch.setattr(run_tests, "STAGES", stages)
-    monkeypatch.setattr(run_tests, "QUICK", commands("lint", "unit tests"))
+    monkeypatch.setattr(run_tests, "TOOL_SETS", (pulumi, cluster))
+    monkeypatch.setattr(run_tests, "PHASES", phases)
     talking = "print('hello from', {!r}); raise SystemExit({})"
     monkeypatch.setattr(
         run_tests,
         "setup_command",
-        lambda stage: [sys.executable, "-c", talking.format(stage.name, int(f"set-up: {stage.name}" in failing))],
+        lambda tools: [sys.executable, "-c", talking.format(tools.name, int(f"set-up: {tools.name}" in failing))],
     )
-    assert run_tests.main() == (1 if failing else 0)
+    assert run_tests.main(chosen) == (1 if failing else 0)
     said, summary = capsys.readouterr().out.split("==> Summary\n")
     assert [(line.split()[0], line.split(" s  ")[1]) for line in summary.splitlines()] == [
         ("FAILED" if name in failing else "passed", name) for name in ran
@@ -196,15 +214,31 @@ def test_the_test_run_stops_early_and_tells_every_failure(
         assert name.replace("set-up: ", "hello from ") in said
 
 
+def test_a_phase_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="there is no phase engines; there are lint, unit, programs, engine,"):
+        module("run_tests", monkeypatch).main(["engines"])
+
+
+def test_make_has_a_target_for_every_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tests = module("run_tests", monkeypatch)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"PHASES := {' '.join(run_tests.PHASES)}\n" in makefile
+    assert [name for name in run_tests.PHASES if f"\ntest-{name}: ## " not in makefile] == []
+
+
+def test_the_unit_tests_need_no_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module("run_tests", monkeypatch).PHASES["unit"].tools == ()
+
+
 def test_the_set_up_stops_with_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_tests = module("run_tests", monkeypatch)
     monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
     marker = tmp_path / "second"
     endless = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(1000)"]
     second = [sys.executable, "-c", f"open({str(marker)!r}, 'w')"]
-    stages = [run_tests.Stage("first", (), {}), run_tests.Stage("second", (), {})]
-    monkeypatch.setattr(run_tests, "setup_command", lambda stage: endless if stage.name == "first" else second)
-    setup = run_tests.SetUp(stages)
+    sets = [run_tests.ToolSet("first", ()), run_tests.ToolSet("second", ())]
+    monkeypatch.setattr(run_tests, "setup_command", lambda tools: endless if tools.name == "first" else second)
+    setup = run_tests.SetUp(sets)
     setup.start()
     while "begun" not in (tmp_path / "setup.log").read_text():
         time.sleep(0.01)
@@ -215,16 +249,16 @@ def test_the_set_up_stops_with_the_tests(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_set_up_may_end_while_it_is_being_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_tests = module("run_tests", monkeypatch)
     monkeypatch.setattr(run_tests, "SETUP_LOG", tmp_path / "setup.log")
-    monkeypatch.setattr(run_tests, "setup_command", lambda stage: PASS)
+    monkeypatch.setattr(run_tests, "setup_command", lambda tools: PASS)
 
     def runs_still(process: subprocess.Popen[bytes]) -> None:
         """As `poll` says it of a process that ends right afterwards."""
         process.wait()
 
     monkeypatch.setattr(subprocess.Popen, "poll", runs_still)
-    setup = run_tests.SetUp([run_tests.Stage("only", (), {})])
+    setup = run_tests.SetUp([run_tests.ToolSet("only", ())])
     setup.start()
-    assert setup.finish(run_tests.Stage("only", (), {})).passed
+    assert setup.finish(run_tests.ToolSet("only", ())).passed
     setup.end()
 
 
@@ -233,10 +267,18 @@ def test_all_that_a_rehearsal_runs_is_built_for_its_tests(go: bool, monkeypatch:
     """Where that is not possible it is said, and the tests say what they lack; in CI that is a failure."""
     run_tests = module("run_tests", monkeypatch)
     monkeypatch.setattr(run_tests.shutil, "which", lambda name: "/bin/go" if go else None)
-    commands = [run_tests.setup_command(stage) for stage in run_tests.STAGES if stage.go]
+    commands = [run_tests.setup_command(each) for each in run_tests.PHASES["rehearsal"].tools if each.go]
     assert {command[0] for command in commands} == ({"nice"} if go else {"echo"})
     words = " ".join(" ".join(command) for command in commands).replace(",", " ").replace(":", " ")
     assert {*PROGRAMS, "pulumi-resource-kubernetes"} <= {word.rsplit("/", 1)[-1] for word in words.split()}
+
+
+def test_benchmarks_use_no_private_names() -> None:
+    """Also in the programs that they write: a name that is gone would show when somebody runs them only."""
+    private = re.compile(r"\w\._[a-z]\w*|import _[a-z]\w*")
+    found = {file.name: private.findall(file.read_text(encoding="utf-8")) for file in ROOT.glob("benchmarks/*.py")}
+    assert found
+    assert {name: names for name, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(
