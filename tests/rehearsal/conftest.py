@@ -79,15 +79,18 @@ def plan(scratch: Project) -> CompiledStack:
 @pytest.fixture
 def stack(in_scratch: Rehearsal, plan: CompiledStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsal]:
     """The rehearsal, for a test that disturbs that stack. Whatever others have left, it finds nothing in the cloud."""
-    # What is asked of the simulated cloud is there at once.
+    # What is asked of the simulated cloud is there at once, and Pulumi's own plugins never notice within the time that
+    # they are given that their engine is gone.
     monkeypatch.setattr(orphans, "ARRIVAL_SECONDS", 0.0)
+    monkeypatch.setattr(orphans, "GRACE_SECONDS", 0.0)
     disturbances.forget(in_scratch, plan)
     yield in_scratch
     in_scratch.cloud.at = disturbances.nothing_happens
     in_scratch.cloud.dials.set()
-    report = Report(stack=plan.experiment.stack)
-    in_scratch.destroy(plan, report)
-    assert report.failures == []
+    if disturbances.is_up(in_scratch, plan):
+        report = Report(stack=plan.experiment.stack)
+        in_scratch.destroy(plan, report)
+        assert report.failures == []
     disturbances.forget(in_scratch, plan)
 
 

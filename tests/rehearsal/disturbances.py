@@ -14,6 +14,7 @@ from tests.builders import experiment, job, python_container
 from tests.rehearsal.stacks import T4, write
 from xmgen import sources
 from xmgen.project import Project
+from xmgen.pulumi_cli.state import pending_operations, resources
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.kinds import BUCKET, SERVICE
@@ -115,6 +116,15 @@ def nothing_left(rehearsal: Rehearsal, plan: CompiledStack) -> bool:
         )
 
     return rehearsal.observer.wait(gone, SECONDS)
+
+
+def is_up(rehearsal: Rehearsal, plan: CompiledStack) -> bool:
+    """Whether its state has something for a `destroy` to do."""
+    work = rehearsal.session(plan)
+    if not work.exists():
+        return False
+    export = work.export()
+    return bool(pending_operations(export)) or not all(each.retain_on_delete for each in resources(export))
 
 
 def destroy(rehearsal: Rehearsal, plan: CompiledStack) -> None:
