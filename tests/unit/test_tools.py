@@ -226,6 +226,22 @@ def test_make_has_a_target_for_every_phase(monkeypatch: pytest.MonkeyPatch) -> N
     assert [name for name in run_tests.PHASES if f"\ntest-{name}: ## " not in makefile] == []
 
 
+def test_phases_look_for_their_marks_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    phases = module("run_tests", monkeypatch).PHASES
+    # Of several marks the first one here says the phase.
+    marks = ("rehearsal", "docker", "engine", "kubernetes")
+    where: dict[str, set[str]] = {mark: set() for mark in marks}
+    for file in ROOT.glob("tests/**/test_*.py"):
+        text = file.read_text(encoding="utf-8")
+        lines = "\n".join(re.findall(r"^(?:@|pytestmark = ).*pytest\.mark\..*", text, re.MULTILINE))
+        if mark := next((mark for mark in marks if re.search(rf"mark\.{mark}\b", lines)), None):
+            where[mark].add("/".join(file.relative_to(ROOT).parts[:2]))
+    assert where == {
+        mark: {word for command in phases[mark].commands.values() for word in command if word.startswith("tests/")}
+        for mark in marks
+    }
+
+
 def test_the_unit_tests_need_no_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module("run_tests", monkeypatch).PHASES["unit"].tools == ()
 
