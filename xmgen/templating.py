@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,11 @@ class Code(str):
 def render(template: str, **values: object) -> str:
     """The text of a template of `templates/`. Raises jinja2.UndefinedError for a value that is missing."""
     return _environment().get_template(template).render(**values)
+
+
+def register(**filters: Callable[..., Code]) -> None:
+    """Further filters, of those who know more than literals."""
+    _environment().filters.update(filters)
 
 
 @functools.cache

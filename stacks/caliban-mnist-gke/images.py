@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:train:792a5e1d0af1b7b2>": docker_build.Image(
         "train",
-        tags=[
-            pulumi.Output.concat(registry, "/train:792a5e1d0af1b7b2"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/train:792a5e1d0af1b7b2")],
         context={"location": "../examples"},
         dockerfile={"location": "caliban-mnist-gke/images/train/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -13,15 +13,15 @@ from pulumi import ResourceOptions
 from xmgen.provider.vertex import CustomJob, Provider
 
 from images import images
-from project import config, labels, owner, project, region, services
+from project import config, labels, project, region, services
 
 # Where the jobs write: the bucket that the configuration names, else one of the stack. It outlives the stack, unless
 # `deleteOutputs` is set.
 delete_outputs = config.require_bool("deleteOutputs")
-bucket = config.get("bucket")
-output: pulumi.Input[str] = (
-    bucket
-    or gcp.storage.Bucket(
+if bucket := config.get("bucket"):
+    output: pulumi.Input[str] = bucket
+else:
+    output_bucket = gcp.storage.Bucket(
         "caliban-mnist-vertex-output",
         location=region,
         uniform_bucket_level_access=True,
@@ -29,8 +29,8 @@ output: pulumi.Input[str] = (
         force_destroy=delete_outputs,
         labels=labels,
         opts=ResourceOptions(depends_on=services, retain_on_delete=not delete_outputs),
-    ).name
-)
+    )
+    output = output_bucket.name
 
 # The jobs act as this account.
 account = gcp.serviceaccount.Account(
@@ -55,9 +55,8 @@ def filler(values: Mapping[str, pulumi.Input[str]]) -> Callable[[str], pulumi.In
 # In the fields that the experiment does not write itself.
 filled = filler({"<xmgen:bucket:output>": output, "<xmgen:service-account:jobs>": account.email})
 
-# All that there is before any job. Jobs may write their output, and no more.
-needed: list[pulumi.Resource] = [
-    *services,
+# Jobs may write their output, and no more.
+rights = [
     gcp.storage.BucketIAMMember("output", bucket=output, role="roles/storage.objectUser", member=account.member),
 ]
 
@@ -75,7 +74,7 @@ wait = config.get_bool("wait") or False
 vertex = Provider("vertex")
 jobs: dict[str, CustomJob] = {}
 
-with (Path(__file__).parent / "manifests" / "vertex" / "jobs.yaml").open(encoding="utf-8") as documents:
+with (Path(__file__).parent / "manifests/vertex/jobs.yaml").open(encoding="utf-8") as documents:
     for body in yaml.load_all(documents, Loader=yaml.CSafeLoader):
         name, spec = body["labels"]["unit"], body["jobSpec"]
         for pool in spec["workerPoolSpecs"]:
@@ -86,13 +85,13 @@ with (Path(__file__).parent / "manifests" / "vertex" / "jobs.yaml").open(encodin
             name,
             display_name=body["displayName"],
             job_spec=spec,
-            labels={**body["labels"], "owner": owner},
+            labels={**body["labels"], "owner": labels["owner"]},
             project=project,
             region=region,
             wait=wait,
             opts=ResourceOptions(
                 provider=vertex,
-                depends_on=needed,
+                depends_on=[*services, *rights],
                 # A job runs for seven days at the most, and may wait for its machines before.
                 custom_timeouts=pulumi.CustomTimeouts(create="240h", update="240h"),
             ),

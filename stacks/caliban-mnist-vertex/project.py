@@ -9,8 +9,7 @@ project = pulumi.Config("gcp").require("project")
 region = "us-central1"  # where the jobs ask to run
 
 # On everything that bills.
-owner = config.require("owner")
-labels = {"experiment": "caliban-mnist", "stack": "caliban-mnist-vertex", "owner": owner}
+labels = {"experiment": "caliban-mnist", "stack": "caliban-mnist-vertex", "owner": config.require("owner")}
 
 # APIs stay enabled after `destroy`: other parts of the project may have come to use them.
 services = [

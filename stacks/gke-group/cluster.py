@@ -62,10 +62,7 @@ else:
     egress = [nat]
 
 nodes = gcp.serviceaccount.Account(
-    "nodes",
-    account_id="gke-group-nodes",
-    display_name="Nodes of gke-group",
-    opts=ResourceOptions(depends_on=services),
+    "nodes", account_id="gke-group-nodes", display_name="Nodes of gke-group", opts=ResourceOptions(depends_on=services)
 )
 # What nodes need and no more: to log and report, and to pull images.
 node_roles = [
@@ -74,7 +71,10 @@ node_roles = [
 ]
 
 # Who reaches the control plane, beside the nodes: everybody who has credentials, unless there is a list.
-authorized_networks = [each.strip() for each in config.require("authorizedNetworks").split(",") if each.strip()]
+networks = [network.strip() for network in config.require("authorizedNetworks").split(",") if network.strip()]
+authorized: gcp.container.ClusterMasterAuthorizedNetworksConfigArgsDict | None = (
+    {"cidr_blocks": [{"cidr_block": network} for network in networks]} if networks else None
+)
 
 cluster = gcp.container.Cluster(
     "gke-group",
@@ -82,14 +82,9 @@ cluster = gcp.container.Cluster(
     network=network_id,
     subnetwork=subnetwork_id,
     networking_mode="VPC_NATIVE",
-    ip_allocation_policy={
-        "cluster_secondary_range_name": pods_range,
-        "services_secondary_range_name": services_range,
-    },
+    ip_allocation_policy={"cluster_secondary_range_name": pods_range, "services_secondary_range_name": services_range},
     private_cluster_config={"enable_private_nodes": True, "enable_private_endpoint": False},
-    master_authorized_networks_config=(
-        {"cidr_blocks": [{"cidr_block": each} for each in authorized_networks]} if authorized_networks else None
-    ),
+    master_authorized_networks_config=authorized,
     release_channel={"channel": "REGULAR"},
     workload_identity_config={"workload_pool": f"{project}.svc.id.goog"},
     addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
@@ -126,15 +121,12 @@ system = gcp.container.NodePool(
     opts=ResourceOptions(parent=cluster),
 )
 
-cluster_id, endpoint, ca_certificate = cluster.id, cluster.endpoint, cluster.master_auth.cluster_ca_certificate
-nodes_email = nodes.email
-
 # One pool for each kind of machine that the jobs need. They start empty, and are empty again when the jobs are done.
-pools: list[gcp.container.NodePool] = [
+pools = [
     gcp.container.NodePool(
         "t4-1-n1-standard-4-c8b6a6",
         name="t4-1-n1-standard-4-c8b6a6",
-        cluster=cluster_id,
+        cluster=cluster.id,
         autoscaling={"total_min_node_count": 0, "total_max_node_count": 6, "location_policy": "ANY"},
         ignore_node_count_changes=True,  # the autoscaler owns the size
         node_config={
@@ -149,7 +141,7 @@ pools: list[gcp.container.NodePool] = [
                     "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
                 }
             ],
-            "service_account": nodes_email,
+            "service_account": nodes.email,
             "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"],
             "shielded_instance_config": {"enable_secure_boot": False, "enable_integrity_monitoring": True},
             "workload_metadata_config": {"mode": "GKE_METADATA"},
@@ -171,8 +163,8 @@ provider = kubernetes.Provider(
                 {
                     "name": "gke",
                     "cluster": {
-                        "server": pulumi.Output.concat("https://", endpoint),
-                        "certificate-authority-data": ca_certificate,
+                        "server": pulumi.Output.concat("https://", cluster.endpoint),
+                        "certificate-authority-data": cluster.master_auth.cluster_ca_certificate,
                     },
                 }
             ],
@@ -192,7 +184,7 @@ provider = kubernetes.Provider(
         }
     ),
     # Only another cluster replaces the provider, and with it everything on the cluster.
-    cluster_identifier=cluster_id,
+    cluster_identifier=cluster.id,
     # Jobs are created after the nodes that they need and deleted before them.
     opts=ResourceOptions(parent=cluster, depends_on=[system, *pools]),
 )

@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:gke-group:4677c3dd9f34c0db>": docker_build.Image(
         "gke-group",
-        tags=[
-            pulumi.Output.concat(registry, "/gke-group:4677c3dd9f34c0db"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/gke-group:4677c3dd9f34c0db")],
         context={"location": "../examples/gke-group"},
         dockerfile={"location": "gke-group/images/gke-group/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

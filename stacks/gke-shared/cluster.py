@@ -36,7 +36,7 @@ services = [
 ]
 
 # One pool for each kind of machine that the jobs need. They start empty, and are empty again when the jobs are done.
-pools: list[gcp.container.NodePool] = [
+pools = [
     gcp.container.NodePool(
         "cpu-e2-standard-32-28efd3-4e9444c4",
         name="cpu-e2-standard-32-28efd3-4e9444c4",

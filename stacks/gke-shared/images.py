@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:gke-shared:063bfc1c68232073>": docker_build.Image(
         "gke-shared",
-        tags=[
-            pulumi.Output.concat(registry, "/gke-shared:063bfc1c68232073"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/gke-shared:063bfc1c68232073")],
         context={"location": "../examples/gke-shared"},
         dockerfile={"location": "gke-shared/images/gke-shared/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:gke-sweep:1d287d83bf416c16>": docker_build.Image(
         "gke-sweep",
-        tags=[
-            pulumi.Output.concat(registry, "/gke-sweep:1d287d83bf416c16"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/gke-sweep:1d287d83bf416c16")],
         context={"location": "../examples/gke-sweep"},
         dockerfile={"location": "gke-sweep/images/gke-sweep/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

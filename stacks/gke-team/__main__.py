@@ -3,19 +3,19 @@
 
 import pulumi
 
-from cluster import ca_certificate, cluster, cluster_id, endpoint, location, nodes_email, region
+from cluster import cluster, location, nodes, region
 
 pulumi.export("title", "The team's cluster")
 # All that another stack needs to share the cluster.
 pulumi.export(
     "cluster",
     {
-        "id": cluster_id,
+        "id": cluster.id,
         "name": cluster.name,
         "location": location,
         "region": region,
-        "endpoint": endpoint,
-        "caCertificate": ca_certificate,
-        "nodesEmail": nodes_email,
+        "endpoint": cluster.endpoint,
+        "caCertificate": cluster.master_auth.cluster_ca_certificate,
+        "nodesEmail": nodes.email,
     },
 )

@@ -61,10 +61,7 @@ else:
     egress = [nat]
 
 nodes = gcp.serviceaccount.Account(
-    "nodes",
-    account_id="gke-team-nodes",
-    display_name="Nodes of gke-team",
-    opts=ResourceOptions(depends_on=services),
+    "nodes", account_id="gke-team-nodes", display_name="Nodes of gke-team", opts=ResourceOptions(depends_on=services)
 )
 # What nodes need and no more: to log and report, and to pull images.
 node_roles = [
@@ -73,7 +70,10 @@ node_roles = [
 ]
 
 # Who reaches the control plane, beside the nodes: everybody who has credentials, unless there is a list.
-authorized_networks = [each.strip() for each in config.require("authorizedNetworks").split(",") if each.strip()]
+networks = [network.strip() for network in config.require("authorizedNetworks").split(",") if network.strip()]
+authorized: gcp.container.ClusterMasterAuthorizedNetworksConfigArgsDict | None = (
+    {"cidr_blocks": [{"cidr_block": network} for network in networks]} if networks else None
+)
 
 cluster = gcp.container.Cluster(
     "gke-team",
@@ -81,14 +81,9 @@ cluster = gcp.container.Cluster(
     network=network_id,
     subnetwork=subnetwork_id,
     networking_mode="VPC_NATIVE",
-    ip_allocation_policy={
-        "cluster_secondary_range_name": pods_range,
-        "services_secondary_range_name": services_range,
-    },
+    ip_allocation_policy={"cluster_secondary_range_name": pods_range, "services_secondary_range_name": services_range},
     private_cluster_config={"enable_private_nodes": True, "enable_private_endpoint": False},
-    master_authorized_networks_config=(
-        {"cidr_blocks": [{"cidr_block": each} for each in authorized_networks]} if authorized_networks else None
-    ),
+    master_authorized_networks_config=authorized,
     release_channel={"channel": "REGULAR"},
     workload_identity_config={"workload_pool": f"{project}.svc.id.goog"},
     addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
@@ -124,15 +119,12 @@ system = gcp.container.NodePool(
     opts=ResourceOptions(parent=cluster),
 )
 
-cluster_id, endpoint, ca_certificate = cluster.id, cluster.endpoint, cluster.master_auth.cluster_ca_certificate
-nodes_email = nodes.email
-
 # One pool for each kind of machine that the jobs need. They start empty, and are empty again when the jobs are done.
-pools: list[gcp.container.NodePool] = [
+pools = [
     gcp.container.NodePool(
         "cpu-e2-standard-8-bc1294",
         name="cpu-e2-standard-8-bc1294",
-        cluster=cluster_id,
+        cluster=cluster.id,
         autoscaling={"total_min_node_count": 0, "total_max_node_count": 20, "location_policy": "BALANCED"},
         ignore_node_count_changes=True,  # the autoscaler owns the size
         node_config={
@@ -141,7 +133,7 @@ pools: list[gcp.container.NodePool] = [
             "disk_size_gb": 100,
             "labels": {"xmgen/nodes": "cpu-aeb48a"},
             "taints": [{"key": "xmgen/jobs", "value": "true", "effect": "NO_SCHEDULE"}],
-            "service_account": nodes_email,
+            "service_account": nodes.email,
             "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"],
             "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
             "workload_metadata_config": {"mode": "GKE_METADATA"},
@@ -152,7 +144,7 @@ pools: list[gcp.container.NodePool] = [
     gcp.container.NodePool(
         "t4-1-n1-standard-4-c8b6a6",
         name="t4-1-n1-standard-4-c8b6a6",
-        cluster=cluster_id,
+        cluster=cluster.id,
         autoscaling={"total_min_node_count": 0, "total_max_node_count": 8, "location_policy": "ANY"},
         ignore_node_count_changes=True,  # the autoscaler owns the size
         node_config={
@@ -167,7 +159,7 @@ pools: list[gcp.container.NodePool] = [
                     "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
                 }
             ],
-            "service_account": nodes_email,
+            "service_account": nodes.email,
             "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"],
             "shielded_instance_config": {"enable_secure_boot": False, "enable_integrity_monitoring": True},
             "workload_metadata_config": {"mode": "GKE_METADATA"},

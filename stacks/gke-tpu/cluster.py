@@ -65,10 +65,7 @@ else:
     egress = [nat]
 
 nodes = gcp.serviceaccount.Account(
-    "nodes",
-    account_id="gke-tpu-nodes",
-    display_name="Nodes of gke-tpu",
-    opts=ResourceOptions(depends_on=services),
+    "nodes", account_id="gke-tpu-nodes", display_name="Nodes of gke-tpu", opts=ResourceOptions(depends_on=services)
 )
 # What nodes need and no more: to log and report, and to pull images.
 node_roles = [
@@ -77,7 +74,10 @@ node_roles = [
 ]
 
 # Who reaches the control plane, beside the nodes: everybody who has credentials, unless there is a list.
-authorized_networks = [each.strip() for each in config.require("authorizedNetworks").split(",") if each.strip()]
+networks = [network.strip() for network in config.require("authorizedNetworks").split(",") if network.strip()]
+authorized: gcp.container.ClusterMasterAuthorizedNetworksConfigArgsDict | None = (
+    {"cidr_blocks": [{"cidr_block": network} for network in networks]} if networks else None
+)
 
 cluster = gcp.container.Cluster(
     "gke-tpu",
@@ -85,14 +85,9 @@ cluster = gcp.container.Cluster(
     network=network_id,
     subnetwork=subnetwork_id,
     networking_mode="VPC_NATIVE",
-    ip_allocation_policy={
-        "cluster_secondary_range_name": pods_range,
-        "services_secondary_range_name": services_range,
-    },
+    ip_allocation_policy={"cluster_secondary_range_name": pods_range, "services_secondary_range_name": services_range},
     private_cluster_config={"enable_private_nodes": True, "enable_private_endpoint": False},
-    master_authorized_networks_config=(
-        {"cidr_blocks": [{"cidr_block": each} for each in authorized_networks]} if authorized_networks else None
-    ),
+    master_authorized_networks_config=authorized,
     release_channel={"channel": "REGULAR"},
     workload_identity_config={"workload_pool": f"{project}.svc.id.goog"},
     addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
@@ -129,15 +124,12 @@ system = gcp.container.NodePool(
     opts=ResourceOptions(parent=cluster),
 )
 
-cluster_id, endpoint, ca_certificate = cluster.id, cluster.endpoint, cluster.master_auth.cluster_ca_certificate
-nodes_email = nodes.email
-
 # One pool for each kind of machine that the jobs need. They start empty, and are empty again when the jobs are done.
-pools: list[gcp.container.NodePool] = [
+pools = [
     gcp.container.NodePool(
         "tpu-v5e-4x4-55454d-1",
         name="tpu-v5e-4x4-55454d-1",
-        cluster=cluster_id,
+        cluster=cluster.id,
         autoscaling={"min_node_count": 0, "max_node_count": 4, "location_policy": "ANY"},
         ignore_node_count_changes=True,  # the autoscaler owns the size
         placement_policy={"type": "COMPACT", "tpu_topology": "4x4"},
@@ -146,7 +138,7 @@ pools: list[gcp.container.NodePool] = [
             "disk_type": "pd-balanced",
             "disk_size_gb": 100,
             "labels": {"xmgen/nodes": "tpu-v5e-4x4-2ac1bb"},
-            "service_account": nodes_email,
+            "service_account": nodes.email,
             "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"],
             "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
             "workload_metadata_config": {"mode": "GKE_METADATA"},
@@ -173,8 +165,8 @@ provider = kubernetes.Provider(
                 {
                     "name": "gke",
                     "cluster": {
-                        "server": pulumi.Output.concat("https://", endpoint),
-                        "certificate-authority-data": ca_certificate,
+                        "server": pulumi.Output.concat("https://", cluster.endpoint),
+                        "certificate-authority-data": cluster.master_auth.cluster_ca_certificate,
                     },
                 }
             ],
@@ -194,7 +186,7 @@ provider = kubernetes.Provider(
         }
     ),
     # Only another cluster replaces the provider, and with it everything on the cluster.
-    cluster_identifier=cluster_id,
+    cluster_identifier=cluster.id,
     # Jobs are created after the nodes that they need and deleted before them.
     opts=ResourceOptions(parent=cluster, depends_on=[system, *pools]),
 )

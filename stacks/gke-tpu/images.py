@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:gke-tpu:953a7238ff151d39>": docker_build.Image(
         "gke-tpu",
-        tags=[
-            pulumi.Output.concat(registry, "/gke-tpu:953a7238ff151d39"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/gke-tpu:953a7238ff151d39")],
         context={"location": "../examples/gke-tpu"},
         dockerfile={"location": "gke-tpu/images/gke-tpu/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -3,7 +3,7 @@
 
 import pulumi
 
-from cluster import ca_certificate, cluster, cluster_id, endpoint, location, nodes_email, region
+from cluster import cluster, location, nodes, region
 from jobs import jobs, output
 
 pulumi.export("title", "Sine on a T4")
@@ -11,13 +11,13 @@ pulumi.export("title", "Sine on a T4")
 pulumi.export(
     "cluster",
     {
-        "id": cluster_id,
+        "id": cluster.id,
         "name": cluster.name,
         "location": location,
         "region": region,
-        "endpoint": endpoint,
-        "caCertificate": ca_certificate,
-        "nodesEmail": nodes_email,
+        "endpoint": cluster.endpoint,
+        "caCertificate": cluster.master_auth.cluster_ca_certificate,
+        "nodesEmail": nodes.email,
     },
 )
 pulumi.export("output", output.url)

@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:gke-train:ef176f6659f7d43a>": docker_build.Image(
         "gke-train",
-        tags=[
-            pulumi.Output.concat(registry, "/gke-train:ef176f6659f7d43a"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/gke-train:ef176f6659f7d43a")],
         context={"location": "../examples/gke-train"},
         dockerfile={"location": "gke-train/images/gke-train/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:vertex-group:df8d5c5ae2dc46ab>": docker_build.Image(
         "vertex-group",
-        tags=[
-            pulumi.Output.concat(registry, "/vertex-group:df8d5c5ae2dc46ab"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/vertex-group:df8d5c5ae2dc46ab")],
         context={"location": "../examples/vertex-group"},
         dockerfile={"location": "vertex-group/images/vertex-group/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -35,9 +35,7 @@ code = {
 images = {
     "<xmgen:image:vertex:d49d07f31952a52d>": docker_build.Image(
         "vertex",
-        tags=[
-            pulumi.Output.concat(registry, "/vertex:d49d07f31952a52d"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/vertex:d49d07f31952a52d")],
         context={"location": "../examples/vertex"},
         dockerfile={"location": "vertex/images/vertex/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],
@@ -47,9 +45,7 @@ images = {
     ).ref,
     "<xmgen:image:vertex-2:37b24dc0cc64c83e>": docker_build.Image(
         "vertex-2",
-        tags=[
-            pulumi.Output.concat(registry, "/vertex-2:37b24dc0cc64c83e"),
-        ],
+        tags=[pulumi.Output.concat(registry, "/vertex-2:37b24dc0cc64c83e")],
         context={"location": "../examples/vertex"},
         dockerfile={"location": "vertex/images/vertex-2/Dockerfile"},
         platforms=[docker_build.Platform.LINUX_AMD64],

@@ -9,8 +9,7 @@ project = pulumi.Config("gcp").require("project")
 region = pulumi.Config("gcp").get("region") or "-".join(config.require("location").split("-")[:2])
 
 # On everything that bills.
-owner = config.require("owner")
-labels = {"experiment": "spirals-on-vertex-ai", "stack": "vertex", "owner": owner}
+labels = {"experiment": "spirals-on-vertex-ai", "stack": "vertex", "owner": config.require("owner")}
 
 # APIs stay enabled after `destroy`: other parts of the project may have come to use them.
 services = [

@@ -10,10 +10,13 @@ from typing import Any
 
 import yaml
 
+from xmgen.executors.gke.resources import JOBS
 from xmgen.experiment import Experiment
 from xmgen.plan import planner
 from xmgen.program import render as program
 from xmgen.rehearsal.api import Answer, Api
+from xmgen.stack import resources
+from xmgen.stack.resources import FILE
 
 Object = dict[str, Any]
 
@@ -29,25 +32,22 @@ RESOLVED = {
 
 def compiled(experiment: Experiment) -> list[Object]:
     """The Kubernetes objects of the stack that an experiment is compiled to."""
-    files = program.render(planner.plan(experiment))
-    return objects({path: text for path, text in files.items() if path.startswith("manifests/")})
+    return objects(program.render(planner.plan(experiment)))
 
 
-def objects(manifests: Mapping[str, str] | Path) -> list[Object]:
-    """The Kubernetes objects among a stack's manifests, references resolved. By file name, or the folder."""
-    texts = (
-        [file.read_text(encoding="utf-8") for file in sorted(manifests.glob("*.yaml"))]
-        if isinstance(manifests, Path)
-        else manifests.values()
-    )
-    documents = [document for text in texts for document in yaml.safe_load_all(text)]
-    return [resolve(document) for document in documents if {"apiVersion", "kind"} <= document.keys()]
+def objects(files: Mapping[str, str] | Path) -> list[Object]:
+    """The Kubernetes objects that a stack declares, references resolved. By file name, or its folder."""
+    if isinstance(files, Path):
+        files = {path: (files / path).read_text() for path in (FILE, JOBS) if (files / path).is_file()}
+    declared = resources.parse(files[FILE], FILE)
+    beside = [resources.kubernetes_object(each) for each in declared.resources if each.key.startswith("objects.")]
+    return [resolve(each) for each in [*beside, *yaml.safe_load_all(files.get(JOBS, ""))]]
 
 
 def resolve(value: Any) -> Any:
     match value:
         case str():
-            return re.sub(r"<xmgen:(\w+):[^>]*>", lambda reference: RESOLVED[reference[1]], value)
+            return re.sub(r"<xmgen:(\w+):[^>]*>|\$\{\w+.*?\}", lambda found: RESOLVED[found[1] or "config"], value)
         case list():
             return [resolve(item) for item in value]
         case dict():

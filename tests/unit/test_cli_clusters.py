@@ -57,6 +57,7 @@ def test_a_clusters_file_compiles_to_a_stack_of_its_name(project: Path) -> None:
         "__main__.py",
         "cluster.py",
         "experiment.lock.json",
+        "resources.yaml",
     ]
     assert run("check").exit_code == 0
 

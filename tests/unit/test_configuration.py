@@ -15,23 +15,19 @@ from tests.conftest import ROOT
 from xmgen import project, setting_rules
 from xmgen.cli import cli
 from xmgen.commands import settings
-from xmgen.errors import InputError, Problem
+from xmgen.errors import InputError
 from xmgen.project import Project
 from xmgen.stack import configuration, init
 from xmgen.stack.configuration import Setting
 
-PROGRAM = """
-import pulumi
-config = pulumi.Config()
-project = pulumi.Config("gcp").require("project")
-region = pulumi.Config("gcp").get("region") or config.require("location")
-if config.get("subnetwork"):
-    network = config.require("network")
-TOKENS = {"a": config.require("rounds"), "b": config.require_secret("wandbKey")}
-wait, bucket = config.get_bool("wait") or False, config.get("bucket")
-layers, rate = config.get_int("depth"), config.get_float("rate")
-extra = config.get_object("extra") or config.get("extra")
-elsewhere = {}.get("nothing")
+RESOURCES = """
+format: 1
+runs: gke
+configuration:
+  bucket: {type: string}
+  gcp:project: {type: string, required: true}
+  wait: {type: boolean}
+  wandbKey: {type: string, secret: true, required: true}
 """
 
 READ = (
@@ -56,26 +52,14 @@ def here(tmp_path: Path) -> Project:
     return project.read(tmp_path)
 
 
-def test_the_program_says_what_it_reads() -> None:
-    assert configuration.read_by([PROGRAM]) == READ
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("import pulumi\n<<<<<<< HEAD\n", ":2"), ("\0", ""), (b"\xff\n", ":1")],
-    ids=["unsettled merge", "NUL", "no UTF-8"],
-)
-def test_a_program_that_is_no_python_is_to_be_compiled_again(here: Project, text: str | bytes, line: str) -> None:
+def test_the_list_of_resources_says_what_the_program_reads(here: Project) -> None:
     here.stack("llm").mkdir()
-    (here.stack("llm") / "jobs.py").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError) as refused:
-        configuration.of_stack(here, "llm")
-    assert refused.value.problems == (
-        Problem(
-            "is no Python, so it is not as it was compiled",
-            where=f"stacks/llm/jobs.py{line}",
-            hint="`xmgen compile SOURCE --stack llm` writes it again",
-        ),
+    (here.stack("llm") / "resources.yaml").write_text(RESOURCES)
+    assert configuration.of_stack(here, "llm") == (
+        Setting("bucket"),
+        Setting("gcp:project", needed=True),
+        Setting("wait", kind="boolean"),
+        Setting("wandbKey", secret=True, needed=True),
     )
 
 

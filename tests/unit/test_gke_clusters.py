@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.on_gke import T4, cluster_only, experiment, job, kubernetes, manifests, pod
 from xmgen.catalog import catalog
 from xmgen.catalog.placement import Placement
-from xmgen.catalog.pools import Demand, plan_pools
+from xmgen.catalog.pools import Demand, NodePool, plan_pools
 from xmgen.catalog.selection import available_resources, select
 from xmgen.errors import InputError
-from xmgen.executors.gke import plan as gke
+from xmgen.executors.gke import cluster
 from xmgen.executors.gke.jobs import SIDECAR
 from xmgen.experiment import Accelerator, ClusterChoice, Experiment, JobRequirements, Kubernetes, PoolRequest
 from xmgen.plan import planner
 from xmgen.plan.model import Cluster, Plan
+from xmgen.program.resources_yaml import notation
+
+OF_ALL_NODES = {
+    "serviceAccount",
+    "oauthScopes",
+    "shieldedInstanceConfig",
+    "workloadMetadataConfig",
+    "resourceLabels",
+}
 
 TEAM = ClusterChoice(kind="stack", name="team")
 SLICE = Accelerator(type="tpu_v5e", topology="4x4")
-DISK = {"disk_type": "pd-balanced", "disk_size_gb": 100}
+DISK = {"diskType": "pd-balanced", "diskSizeGb": 100}
 
 
 def arguments(requirements: JobRequirements, reservation: str | None = None) -> dict[str, Any]:
     placement = select(requirements, reservation=reservation)
     [pool] = plan_pools([Demand(placement=placement, width=1)]).pools  # type: ignore[arg-type]
-    return gke.pool_arguments(pool)
+    return properties(pool)
+
+
+def properties(pool: NodePool, location: str | None = None) -> dict[str, Any]:
+    where = Cluster(location=location, system_machine_type="e2-standard-2", pools=())
+    return cast("dict[str, Any]", notation(dict(cluster.node_pool(pool, where).inputs)))
 
 
 def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequirements:
@@ -41,7 +55,7 @@ def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequireme
             asked(cpu=1),
             None,
             {
-                "machine_type": "e2-standard-2",
+                "machineType": "e2-standard-2",
                 **DISK,
                 "taints": [{"key": "xmgen/jobs", "value": "true", "effect": "NO_SCHEDULE"}],
             },
@@ -50,13 +64,13 @@ def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequireme
             asked(T4),
             None,
             {
-                "machine_type": "n1-standard-2",
+                "machineType": "n1-standard-2",
                 **DISK,
-                "guest_accelerators": [
+                "guestAccelerators": [
                     {
                         "type": "nvidia-tesla-t4",
                         "count": 1,
-                        "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
+                        "gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"},
                     }
                 ],
             },
@@ -65,35 +79,35 @@ def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequireme
             asked(Accelerator(type="h100", count=8), service_tier="batch"),
             None,
             {
-                "machine_type": "a3-highgpu-8g",
+                "machineType": "a3-highgpu-8g",
                 **DISK,
-                "guest_accelerators": [
+                "guestAccelerators": [
                     {
                         "type": "nvidia-h100-80gb",
                         "count": 8,
-                        "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
+                        "gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"},
                     }
                 ],
-                "ephemeral_storage_local_ssd_config": {"local_ssd_count": 16},
-                "flex_start": True,
-                "reservation_affinity": {"consume_reservation_type": "NO_RESERVATION"},
+                "ephemeralStorageLocalSsdConfig": {"localSsdCount": 16},
+                "flexStart": True,
+                "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
             },
         ),
         (
             asked(Accelerator(type="a100", count=1)),
             "ours",
             {
-                "machine_type": "a2-highgpu-1g",
+                "machineType": "a2-highgpu-1g",
                 **DISK,
-                "guest_accelerators": [
+                "guestAccelerators": [
                     {
                         "type": "nvidia-tesla-a100",
                         "count": 1,
-                        "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
+                        "gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"},
                     }
                 ],
-                "reservation_affinity": {
-                    "consume_reservation_type": "SPECIFIC_RESERVATION",
+                "reservationAffinity": {
+                    "consumeReservationType": "SPECIFIC_RESERVATION",
                     "key": "compute.googleapis.com/reservation-name",
                     "values": ["ours"],
                 },
@@ -103,9 +117,9 @@ def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequireme
             asked(Accelerator(type="tpu_v6e", topology="2x4"), service_tier="freebie"),
             None,
             {
-                "machine_type": "ct6e-standard-8t",
-                "disk_type": "hyperdisk-balanced",
-                "disk_size_gb": 100,
+                "machineType": "ct6e-standard-8t",
+                "diskType": "hyperdisk-balanced",
+                "diskSizeGb": 100,
                 "spot": True,
                 "taints": [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}],
             },
@@ -114,50 +128,41 @@ def asked(accelerator: Accelerator | None = None, **fields: Any) -> JobRequireme
     ids=lambda value: value.accelerator.type if isinstance(value, JobRequirements) and value.accelerator else None,
 )
 def test_what_nodes_are(requirements: JobRequirements, reservation: str | None, expected: dict[str, Any]) -> None:
-    settings = dict(arguments(requirements, reservation)["settings"])
+    settings = dict(arguments(requirements, reservation)["nodeConfig"])
     assert list(settings.pop("labels")) == ["xmgen/nodes"]
-    assert settings == expected
+    assert {name: settings[name] for name in settings.keys() - OF_ALL_NODES} == expected
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "autoscaling", "placement", "workload"),
+    ("accelerator", "autoscaling", "placement"),
     [
-        (T4, {"total_min_node_count": 0, "total_max_node_count": 1, "location_policy": "ANY"}, None, None),
+        (T4, {"totalMinNodeCount": 0, "totalMaxNodeCount": 1, "locationPolicy": "ANY"}, None),
         (
             SLICE,
-            {"min_node_count": 0, "max_node_count": 4, "location_policy": "ANY"},
-            {"type": "COMPACT", "tpu_topology": "4x4"},
-            None,
+            {"minNodeCount": 0, "maxNodeCount": 4, "locationPolicy": "ANY"},
+            {"type": "COMPACT", "tpuTopology": "4x4"},
         ),
         (
             Accelerator(type="tpu_v7x", topology="2x2x2"),
-            {"min_node_count": 0, "max_node_count": 2, "location_policy": "ANY"},
-            None,
-            "2x2x2",
+            {"minNodeCount": 0, "maxNodeCount": 2, "locationPolicy": "ANY"},
+            {"type": "", "policyName": "${tpuV7x2x2x26094491Policy.name}", "tpuTopology": "2x2x2"},
         ),
         (
             Accelerator(type="tpu_v5e", topology="1x1"),
-            {"total_min_node_count": 0, "total_max_node_count": 1, "location_policy": "ANY"},
-            None,
+            {"totalMinNodeCount": 0, "totalMaxNodeCount": 1, "locationPolicy": "ANY"},
             None,
         ),
     ],
 )
-def test_how_pools_grow_and_are_kept_together(
-    accelerator: Accelerator, autoscaling: Any, placement: Any, workload: Any
-) -> None:
+def test_how_pools_grow_and_are_kept_together(accelerator: Accelerator, autoscaling: Any, placement: Any) -> None:
     found = arguments(asked(accelerator))
-    assert (found["autoscaling"], found["placement_policy"], found["workload_policy"]) == (
-        autoscaling,
-        placement,
-        workload,
-    )
+    assert (found["autoscaling"], found.get("placementPolicy")) == (autoscaling, placement)
 
 
 def test_machines_that_come_for_a_limited_time_are_not_repaired() -> None:
     flex = arguments(asked(Accelerator(type="a100", count=1), service_tier="flex-start"))
-    assert flex["management"] == {"auto_repair": False, "auto_upgrade": True}
-    assert arguments(asked(T4))["management"] is None
+    assert flex["management"] == {"autoRepair": False, "autoUpgrade": True}
+    assert "management" not in arguments(asked(T4))
 
 
 def test_the_sidecar_finds_room_too() -> None:
@@ -218,7 +223,7 @@ def test_a_cluster_is_where_all_of_its_jobs_can_run(
     plan = planner.plan(made)
     assert plan.cluster is not None
     assert plan.cluster.location == cluster
-    found = [tuple(gke.pool_arguments(pool, cluster)["zones"]) for pool in plan.cluster.pools]  # type: ignore[arg-type]
+    found = [tuple(properties(pool, cluster).get("nodeLocations", ())) for pool in plan.cluster.pools]
     assert sorted(found) == zones
 
 

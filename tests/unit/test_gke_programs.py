@@ -81,7 +81,7 @@ def test_a_summary_names_every_account_its_roles_and_all_storage(played: dict[st
         for each in program.of(kind):
             account = each.inputs["member"].removeprefix("serviceAccount:").partition("@")[0]
             roles.setdefault(account, set()).add(each.inputs["role"])
-    said = surroundings(planner.plan(STACKS[name], STACKS.__getitem__))
+    said = surroundings(planner.plan(STACKS[name], STACKS.__getitem__).declared)
     assert {each.name: set(each.rights) for each in said if each.rights} == roles
     types = {"bucket": "gcp:storage/bucket:Bucket", "TensorBoard": "gcp:vertex/aiTensorboard:AiTensorboard"}
     types |= {"network": "gcp:compute/network:Network", "namespace": "kubernetes:core/v1:Namespace"}

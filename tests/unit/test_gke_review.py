@@ -100,7 +100,7 @@ def test_a_pool_is_compared_as_the_program_has_it() -> None:
     assert changes(both, alone)[:2] == [
         ResourceChange("replaced", CLUSTER, "sweep", ("location",)),
         # On a cluster of one zone it does not say its own.
-        ResourceChange("replaced", NODE_POOL, kept.name, ("zones", "cluster")),
+        ResourceChange("replaced", NODE_POOL, kept.name, ("nodeLocations", "cluster")),
     ]
 
 

@@ -15,13 +15,13 @@ from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
 from xmgen.stack import init
 
-PROGRAM = """\
-import pulumi
-import pulumi_nowhere as nowhere
-import xmgen, pulumi_elsewhere.deep
-from pulumi_nowhere.storage import Bucket
-from images import images
-"""
+
+def declaring(*types: str) -> str:
+    resources = "".join(f"  r{number}: {{type: '{type_}', name: r}}\n" for number, type_ in enumerate(types))
+    return f"format: 1\nruns: gke\nresources:\n{resources}workloads: {{type: '{types[0]}', manifests: m.yaml}}\n"
+
+
+RESOURCES = declaring("no-where:storage:Bucket", "elsewhere:deep:Thing", "xmgen:index:Code")
 HINT = f"pip install '/path/to/xmgen[gcp]', of xmgen's checkout, into the environment {sys.prefix}"
 
 
@@ -36,25 +36,25 @@ def project(tmp_path: Path) -> Project:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PROGRAM, "needs pulumi_elsewhere, pulumi_nowhere, which are not installed"),
-        ("from pulumi_nowhere import x\n", "needs pulumi_nowhere, which is not installed"),
+        (RESOURCES, "needs pulumi_elsewhere, pulumi_no_where, which are not installed"),
+        (declaring("pulumi:providers:nowhere"), "needs pulumi_nowhere, which is not installed"),
     ],
 )
 def test_all_that_are_missing_are_named(project: Project, text: str, message: str) -> None:
-    (project.stack("llm") / "jobs.py").write_text(text)
+    (project.stack("llm") / "resources.yaml").write_text(text)
     with pytest.raises(OperationError) as refused:
         packages.refuse_missing(project, "llm")
     assert refused.value.problems == (Problem(message, where="llm", hint=HINT),)
 
 
 def test_nothing_is_missing_of_a_program_that_imports_what_is_there(project: Project) -> None:
-    (project.stack("llm") / "jobs.py").write_text("import pulumi\nfrom pulumi import Config\n")
+    (project.stack("llm") / "resources.yaml").write_text(declaring("xmgen:local:Run"))
     packages.refuse_missing(project, "llm")
 
 
 @pytest.mark.parametrize("other", ["toolchain: uv", "toolchain: pip\n    virtualenv: venv"])
 def test_of_another_environment_only_pulumi_can_tell(project: Project, other: str) -> None:
-    (project.stack("llm") / "jobs.py").write_text(PROGRAM)
+    (project.stack("llm") / "resources.yaml").write_text(RESOURCES)
     file = project.root / "Pulumi.yaml"
     file.write_text(file.read_text().replace("toolchain: pip", other))
     packages.refuse_missing(project, "llm")

@@ -11,12 +11,13 @@ from tests.compiled_stacks import compiled_stack
 from xmgen.project import Project
 from xmgen.rehearsal import settings
 
-PROGRAM = """\
-import pulumi
-config = pulumi.Config()
-pulumi.Config("gcp").require("project")
-config.require_secret("wandbKey")
-config.require("given")
+RESOURCES = """\
+format: 1
+runs: gke
+configuration:
+  gcp:project: {type: string, required: true}
+  given: {type: string, required: true}
+  wandbKey: {type: string, secret: true, required: true}
 """
 
 
@@ -26,7 +27,7 @@ def test_what_is_not_set_is_filled_in_and_named_as_it_is_set(tmp_path: Path) -> 
     plan = compiled_stack(experiment(job()))
     stack = plan.experiment.stack
     project.stack(stack).mkdir(parents=True)
-    (project.stack(stack) / "program.py").write_text(PROGRAM)
+    (project.stack(stack) / "resources.yaml").write_text(RESOURCES)
     project.settings(stack).write_text("config: {digits:given: x}\n")
     file = tmp_path / "rehearsal" / "Pulumi.yaml"
     assert settings.write(project, plan, file) == ["gcp:project", "wandbKey"]

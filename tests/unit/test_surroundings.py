@@ -8,8 +8,7 @@ import pytest
 
 from xmgen import compiler
 from xmgen.plan import planner
-from xmgen.program.summary import Surrounding
-from xmgen.program.surroundings import surroundings
+from xmgen.program.surroundings import Surrounding, surroundings
 from xmgen.stack import lock
 
 ROOT = Path(__file__).parents[2]
@@ -64,4 +63,4 @@ MANAGED = "bucket of outputs, which outlives the stack; unless the configuration
 )
 def test_what_a_stack_creates_beside_its_jobs(stack: str, expected: list[Surrounding]) -> None:
     plan = planner.plan(lock.read(ROOT / "stacks" / stack / "experiment.lock.json"), compiler.compiled_stacks(ROOT))
-    assert surroundings(plan) == expected
+    assert surroundings(plan.declared) == expected

@@ -22,7 +22,6 @@ from xmgen.errors import InputError, OperationError, Problem, did_you_mean
 from xmgen.frontends import cluster as frontend
 from xmgen.frontends.spec import document
 from xmgen.plan import planner
-from xmgen.program import render as program
 from xmgen.project import Project
 from xmgen.pulumi_cli import session, trials
 from xmgen.stack import configuration, lock
@@ -176,7 +175,7 @@ def _refuse_wrong(
         plan = planner.plan(frontend.build(document.parse(text, place), name), compiler.compiled_stacks(project.root))
     except InputError as error:
         raise InputError(*(_of_option(problem, place, pools) for problem in error.problems)) from None
-    read = configuration.of_files(program.render(plan))
+    read = configuration.of_configuration(plan.declared.configuration)
     settings.refuse_wrong(project, name, read, options.settings, options.secrets, ["cluster", "create", name, *given])
 
 

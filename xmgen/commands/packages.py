@@ -1,10 +1,8 @@
-"""What a stack's program imports of Pulumi's SDKs, and Pulumi's Python has not."""
+"""What a stack's program needs of Pulumi's SDKs, and Pulumi's Python has not."""
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +10,8 @@ from typing import Any, cast
 from xmgen import extras
 from xmgen.errors import OperationError, Problem
 from xmgen.project import PULUMI_FILE, Project
-from xmgen.stack import configuration
+from xmgen.stack import configuration, resources
+from xmgen.stack.resources import DeclaredResources
 
 
 def refuse_missing(project: Project, stack: str) -> None:
@@ -22,7 +21,8 @@ def refuse_missing(project: Project, stack: str) -> None:
     """
     if not _is_ours(project):
         return
-    missing = [name for name in sorted(set(_imported(project.stack(stack)))) if find_spec(name) is None]
+    needed = _needed(resources.read(project.stack(stack)))
+    missing = [name for name in sorted(needed) if find_spec(name) is None]
     if missing:
         are = "is" if len(missing) == 1 else "are"
         hint = f"{extras.install('gcp')}, of xmgen's checkout, into the environment {sys.prefix}"
@@ -39,15 +39,9 @@ def _is_ours(project: Project) -> bool:
     return not environment or (project.root / str(environment)).resolve() == Path(sys.prefix).resolve()
 
 
-def _imported(folder: Path) -> Iterator[str]:
-    """The packages `pulumi_…` that the modules of a stack begin with."""
-    for file in folder.glob("*.py"):
-        for node in ast.parse(file.read_bytes()).body:
-            match node:
-                case ast.Import(names=names):
-                    modules = [alias.name for alias in names]
-                case ast.ImportFrom(module=str(module), level=0):
-                    modules = [module]
-                case _:
-                    modules = []
-            yield from (name for name in (module.partition(".")[0] for module in modules) if name.startswith("pulumi_"))
+def _needed(declared: DeclaredResources) -> set[str]:
+    """The packages of the resources that the program declares; xmgen is there."""
+    types = [resource.type for resource in declared.resources]
+    types += [declared.workloads.type] if declared.workloads else []
+    providers = {type_.split(":")[2] if type_.startswith("pulumi:") else type_.split(":")[0] for type_ in types}
+    return {f"pulumi_{provider.replace('-', '_')}" for provider in providers - {"xmgen"}}

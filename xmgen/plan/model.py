@@ -9,6 +9,7 @@ from typing import Literal
 from xmgen.catalog.model import Architecture
 from xmgen.catalog.pools import NodePool
 from xmgen.experiment import Experiment
+from xmgen.plan.resources import Declared
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 """What YAML, JSON and a Python literal have in common."""
@@ -96,6 +97,8 @@ class PlannedUnit:
 class Plan:
     experiment: Experiment
     executables: tuple[PlannedExecutable, ...]
+    declared: Declared = field(default_factory=lambda: Declared(runs="local"))
+    """All that the program declares."""
     units: tuple[PlannedUnit, ...]
     images: tuple[PlannedImage, ...] = ()
     cluster: Cluster | None = None

@@ -14,10 +14,13 @@ from xmgen.executors.gke import jobs as kubernetes
 from xmgen.executors.gke import objects as kubernetes_objects
 from xmgen.executors.gke import plan as gke
 from xmgen.executors.gke import refusals as kubernetes_refusals
+from xmgen.executors.gke import resources as gke_resources
 from xmgen.executors.images import Image
+from xmgen.executors.local import resources as local_resources
 from xmgen.executors.local import runs as local
 from xmgen.executors.vertex import custom_jobs
 from xmgen.executors.vertex import plan as vertex
+from xmgen.executors.vertex import resources as vertex_resources
 from xmgen.experiment import (
     Executable,
     Experiment,
@@ -33,6 +36,7 @@ from xmgen.plan import entrypoints, places
 from xmgen.plan.identity import identities
 from xmgen.plan.model import Manifest, Plan, PlannedExecutable, PlannedImage, PlannedUnit, VertexPlace
 from xmgen.plan.places import place
+from xmgen.plan.resources import Declared
 from xmgen.pulumi_values import UNKNOWNS
 
 IDENTITY_IN_NAME = 8
@@ -76,7 +80,7 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         if unit.executor == "kubernetes"
         for manifest in unit.manifests
     )
-    return Plan(
+    made = Plan(
         experiment=experiment,
         executables=code.executables,
         images=_for_architectures(experiment, code, on_cluster, on_vertex),
@@ -93,6 +97,14 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
             *(on_vertex.notes if on_vertex else ()),
         ),
     )
+    return replace(made, declared=_declared(made))
+
+
+def _declared(made: Plan) -> Declared:
+    """All that the program of a stack declares."""
+    if made.cluster is not None:
+        return gke_resources.declared(made)
+    return vertex_resources.declared(made) if made.vertex is not None else local_resources.declared(made)
 
 
 def _for_architectures(

@@ -8,7 +8,18 @@ import subprocess
 
 from xmgen.errors import OperationError
 from xmgen.plan.model import Value
+from xmgen.program import printer
+from xmgen.templating import register
 from xmgen.templating import render as render_template
+
+register(
+    comment_lines=printer.comment_lines,
+    constructor=printer.constructor,
+    declaration=printer.declaration,
+    depends_on=printer.depends_on,
+    expression=printer.expression,
+    indent_code=printer.indent_code,
+)
 
 
 def python(template: str, **values: Value | object) -> str:

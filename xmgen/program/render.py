@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-import re
-
 from xmgen.plan.model import Plan, header
-from xmgen.program import gke as program_gke
-from xmgen.program import manifests, summary
-from xmgen.program import vertex as program_vertex
-from xmgen.program.python import python
-from xmgen.program.surroundings import surroundings
+from xmgen.program import gke, local, manifests, resources_yaml, summary, vertex
 from xmgen.project import LOCK_FILE
-from xmgen.stack import configuration, lock
-
-RUNS = "manifests/local.yaml"
+from xmgen.stack import lock, resources
 
 
 def render(plan: Plan) -> dict[str, str]:
     """The files of the stack's folder: path relative to it -> text."""
-    if plan.cluster:
-        files = program_gke.files(plan)
-    elif plan.vertex:
-        files = program_vertex.files(plan)
-    else:
-        files = _local_files(plan)
-    files["SUMMARY.md"] = summary.render(plan, surroundings(plan), configuration.of_files(files))
-    return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
-
-
-def _local_files(plan: Plan) -> dict[str, str]:
-    title = plan.experiment.title
-    files = {
-        "__main__.py": python(
-            "stack/__main__.py.j2",
-            header=header(plan.experiment),
-            docstring=summary.docstring(plan),
-            title=title,
-        ),
-        "executables.py": python(
-            "stack/executables.py.j2",
-            header=header(plan.experiment),
-            executables=[
-                {
-                    "name": executable.name,
-                    "arguments": [(_snake_case(key), value) for key, value in executable.inputs.items()],
-                }
-                for executable in plan.executables
-            ],
-        ),
-        "jobs.py": python(
-            "stack/jobs.py.j2",
-            header=header(plan.experiment),
-            dependencies=any(unit.depends_on for unit in plan.units),
-        ),
-        RUNS: _manifests(plan),
-    }
+    head = f"# {header(plan.experiment)}\n"
+    files = dict(_modules(plan))
+    files[resources.FILE] = head + resources_yaml.dump(plan.declared)
+    if plan.declared.workloads is not None:
+        # One YAML document per resource, in the user's order.
+        documents = (manifest for unit in plan.units for manifest in unit.manifests)
+        files[plan.declared.workloads.manifests] = head + manifests.dump(documents)
+    for image in plan.images:
+        files |= {f"images/{image.name}/{file}": text for file, text in image.files.items()}
     for executable in plan.executables:
         if executable.dockerfile is not None:
             files[f"images/{executable.name}/Dockerfile"] = executable.dockerfile
-    return files
+    files["SUMMARY.md"] = summary.render(plan)
+    return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
 
 
-def _manifests(plan: Plan) -> str:
-    """One YAML document per resource, in the user's order."""
-    documents = (manifest for unit in plan.units for manifest in unit.manifests)
-    return f"# {header(plan.experiment)}\n{manifests.dump(documents)}"
-
-
-def _snake_case(key: str) -> str:
-    return re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", key)
+def _modules(plan: Plan) -> dict[str, str]:
+    if plan.cluster is not None:
+        return gke.modules(plan)
+    return vertex.modules(plan) if plan.vertex is not None else local.modules(plan)

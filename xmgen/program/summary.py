@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from xmgen import arguments, resource_types, setting_rules
 from xmgen.catalog.pools import NodePool
@@ -22,26 +21,12 @@ from xmgen.experiment import (
     PythonContainer,
 )
 from xmgen.plan.model import Plan, header
+from xmgen.program.surroundings import surroundings
 from xmgen.templating import one_line
 from xmgen.templating import render as render_template
 
-if TYPE_CHECKING:
-    from xmgen.stack.configuration import Setting
-
 ROWS = 200
 """Work units listed; a longer table helps nobody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surrounding:
-    """What the stack creates beside the resources that are counted.
-
-    name: as the program has it. rights: the roles that an account gets.
-    """
-
-    what: str
-    name: str
-    rights: tuple[str, ...] = ()
 
 
 def overview(plan: Plan) -> str:
@@ -64,8 +49,7 @@ def docstring(plan: Plan) -> str:
     return f"{heading(plan)}: {overview(plan)}"
 
 
-def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Setting] = ()) -> str:
-    """beside: what the stack creates beside the resources that are counted. read: the configuration of its program."""
+def render(plan: Plan) -> str:
     experiment = plan.experiment
     jobs = [job for unit in experiment.units for job in unit.jobs]
     shared = shared_arguments(jobs)
@@ -86,11 +70,15 @@ def render(plan: Plan, beside: Sequence[Surrounding] = (), read: Sequence[Settin
         title=heading(plan),
         overview=f"{overview(plan)[0].upper()}{overview(plan)[1:]}.",
         resources=_resources(plan),
-        beside=beside,
+        beside=surroundings(plan.declared),
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
         worker_pools=worker_pools(plan),
         notes=plan.notes,
-        needed=[each for each in read if each.needed and each.name not in setting_rules.NAMES],
+        needed=[
+            {"name": name, "secret": key.secret}
+            for name, key in sorted(plan.declared.configuration.items())
+            if key.required and name not in setting_rules.NAMES
+        ],
         executables=[
             {"name": executable.name, "kind": type(executable).__name__, "origin": _origin(executable)}
             for executable in experiment.executables

@@ -1,76 +1,65 @@
-"""What a stack on Google Cloud creates beside the resources that an experiment decides about."""
+"""What a stack on Google Cloud creates beside the resources that an experiment decides about, as a table's rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from xmgen import names
-from xmgen.executors.gke import cloud_sql
-from xmgen.plan.model import Plan
-from xmgen.program import gke as program_gke
-from xmgen.program import vertex as program_vertex
-from xmgen.program.summary import Surrounding
+from xmgen.plan.resources import Declared, Input, Output, Resource, Text
+
+_WHAT = {
+    "network": "network, subnetwork and Cloud NAT, unless the configuration names a subnetwork",
+    "nodes": "account of the nodes",
+    "repository": "repository of images",
+    "namespace": "namespace",
+    "output": "bucket of outputs, which outlives the stack",
+    "output_bucket": "bucket of outputs, which outlives the stack; unless the configuration names one",
+    "jobs_account": "account of the jobs, as which the namespace's pods may act",
+    "controllers_account": "account of the controllers, which start jobs",
+    "account": "account of the jobs",
+}
+"""By what the program calls it."""
+
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+_TENSORBOARD = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 
-def surroundings(plan: Plan) -> list[Surrounding]:
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """name: as the program has it. rights: the roles that an account gets."""
+
+    what: str
+    name: str
+    rights: tuple[str, ...] = ()
+
+
+def surroundings(declared: Declared) -> list[Surrounding]:
     """In the program's order; empty for a stack that runs on this machine."""
-    if plan.cluster is None and plan.vertex is None:
-        return []
-    return [*_of_cluster(plan), *_of_images(plan), *(_of_jobs(plan) if plan.cluster else _of_managed_jobs(plan))]
+    resources = [each for resource in declared.resources for each in resource.expanded()]
+    return [row for resource in resources for row in _row(resource, resources)]
 
 
-def _of_cluster(plan: Plan) -> Iterator[Surrounding]:
-    stack, cluster = plan.experiment.stack, plan.cluster
-    if cluster is None:
-        return
-    if cluster.kind == "own":
-        yield Surrounding("network, subnetwork and Cloud NAT, unless the configuration names a subnetwork", stack)
-    if cluster.kind == "own" or (cluster.kind == "existing" and cluster.pools):
-        yield Surrounding("account of the nodes", names.service_account(stack, "nodes"), program_gke.NODE_ROLES)
+def _row(resource: Resource, resources: list[Resource]) -> Iterator[Surrounding]:
+    if resource.type == _TENSORBOARD:
+        yield Surrounding("TensorBoard", str(resource.name))
+    elif resource.type == _ACCOUNT:
+        roles = (str(each.inputs["role"]) for each in resources if _is_of(each, resource.variable))
+        yield Surrounding(_WHAT[resource.variable], str(resource.inputs["accountId"]), tuple(dict.fromkeys(roles)))
+    elif resource.variable in _WHAT:
+        yield Surrounding(_WHAT[resource.variable], str(resource.name))
+    elif isinstance(member := resource.inputs.get("member"), Text) and resource.variable == "rights":
+        yield Surrounding("rights of an account that there is", _said(member), (str(resource.inputs["role"]),))
 
 
-def _of_images(plan: Plan) -> Iterator[Surrounding]:
-    if any(image.push_tag is None for image in plan.images):
-        yield Surrounding("repository of images", plan.experiment.stack)
+def _is_of(grant: Resource, account: str) -> bool:
+    return grant.inputs.get("member") == Output(account, "member")
 
 
-def _of_jobs(plan: Plan) -> Iterator[Surrounding]:
-    if not plan.units:
-        return
-    stack = plan.experiment.stack
-    yield Surrounding("namespace", names.namespace(stack))
-    yield Surrounding("bucket of outputs, which outlives the stack", names.output_bucket(stack))
-    boards = list(_boards(plan))
-    yield from boards
-    rights = ["roles/storage.objectUser", *(bucket["role"] for bucket in program_gke.buckets(plan))]
-    rights += [cloud_sql.ROLE for _ in program_gke.cloud_sql_projects(plan)]
-    rights += ["roles/aiplatform.user" for _ in boards]
-    account = names.service_account(stack, "jobs")
-    what = "account of the jobs, as which the namespace's pods may act"
-    yield Surrounding(what, account, tuple(dict.fromkeys(rights)))
-    if plan.controllers:
-        rights = [
-            "roles/storage.objectUser",
-            *(bucket["role"] for bucket in program_gke.buckets(plan, of_controllers=True)),
-        ]
-        account = names.service_account(stack, "controllers")
-        what = "account of the controllers, which start jobs"
-        yield Surrounding(what, account, tuple(dict.fromkeys([*program_gke.CONTROLLER_ROLES, *rights])))
+def _said(member: Text) -> str:
+    return "".join(map(_part, member.parts)).removeprefix("serviceAccount:")
 
 
-def _of_managed_jobs(plan: Plan) -> Iterator[Surrounding]:
-    stack = plan.experiment.stack
-    what = "bucket of outputs, which outlives the stack; unless the configuration names one"
-    yield Surrounding(what, names.output_bucket(stack))
-    yield from _boards(plan)
-    if program_vertex.has_account(plan):
-        rights = ("roles/storage.objectUser", *(("roles/aiplatform.user",) if program_vertex.reports(plan) else ()))
-        yield Surrounding("account of the jobs", names.service_account(stack, "jobs"), rights)
-    for _, account in program_vertex.given_accounts(plan):
-        yield Surrounding("rights of an account that there is", account, ("roles/storage.objectUser",))
+def _part(part: Input) -> str:
+    from xmgen.program.resources_yaml import notation
 
-
-def _boards(plan: Plan) -> Iterator[Surrounding]:
-    for reference in plan.experiment.references:
-        if reference.kind == "tensorboard":
-            yield Surrounding("TensorBoard", reference.name)
+    return str(notation(part))

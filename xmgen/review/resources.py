@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from xmgen.executors.gke import plan as gke
 from xmgen.executors.gke import services
 from xmgen.executors.gke.jobs import AFTER_ANNOTATION, job_name, resource_name
 from xmgen.executors.gke.objects import SKIP_AWAIT_ANNOTATION
 from xmgen.plan.model import Cluster, Manifest, Plan, Value
+from xmgen.program.resources_yaml import notation
 from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS, WORK_UNITS
 
 
@@ -67,11 +67,10 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[Declared]:
             "filestore": cluster.filestore,
         }
         result.append(Declared(CLUSTER, plan.experiment.stack, 1, (), inputs))
-    for pool in cluster.pools:
-        # As the program has it; what is only the program's own is no reason to tell a reviewer of a change.
-        arguments = cast(Manifest, gke.pool_arguments(pool, cluster.location))
-        needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
-        result.append(Declared(NODE_POOL, pool.name, 1 + len(needs), needs, arguments))
+    needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
+    for pool in plan.declared.of("pools"):
+        arguments = cast(Manifest, notation(dict(pool.inputs)))
+        result.append(Declared(NODE_POOL, pool.key, 1 + len(needs), needs, arguments))
     for each in plan.objects:
         metadata = cast(dict[str, Any], each["metadata"])
         result.append(Declared(OBJECTS[str(each["kind"])], str(metadata["name"]), 3, (), each))

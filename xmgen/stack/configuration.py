@@ -1,27 +1,17 @@
-"""The configuration that a stack's program reads, from the program itself; what of it has to be set, what is kept."""
+"""The configuration that a stack's program reads; what of it has to be set, what is kept."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from xmgen.errors import InputError, Problem
+from xmgen.plan.resources import ConfigurationKey
 from xmgen.project import PULUMI_FILE, Project
 from xmgen.setting_rules import Kind
-
-_KINDS: Mapping[str, Kind] = {"": "text", "_bool": "boolean", "_int": "integer", "_float": "number", "_object": "JSON"}
-"""By the end of a method's name."""
-
-_METHODS: Mapping[str, tuple[bool, bool, Kind]] = {
-    f"{verb}{secret}{end}": (verb == "require", bool(secret), kind)
-    for verb in ("require", "get")
-    for secret in ("", "_secret")
-    for end, kind in _KINDS.items()
-}
-"""Of `pulumi.Config`: whether the program cannot do without the value, whether it is a secret, and what it must be."""
+from xmgen.stack import resources
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,49 +26,16 @@ class Setting:
     kind: Kind = "text"
 
 
-def read_by(texts: Iterable[str]) -> tuple[Setting, ...]:
-    """What a stack's modules read, as far as they say so in plain words, by name."""
-    return _read_by(ast.parse(text) for text in texts)
-
-
-def _read_by(modules: Iterable[ast.Module]) -> tuple[Setting, ...]:
-    found: dict[str, Setting] = {}
-    for tree in modules:
-        always = {id(node) for node in _always(tree)}
-        for node in ast.walk(tree):
-            if setting := _setting(node, needed=id(node) in always):
-                before = found.get(setting.name, setting)
-                found[setting.name] = Setting(
-                    setting.name,
-                    secret=before.secret or setting.secret,
-                    needed=before.needed or setting.needed,
-                    kind=setting.kind if before.kind == "text" else before.kind,
-                )
-    return tuple(sorted(found.values()))
-
-
-def of_files(files: Mapping[str, str]) -> tuple[Setting, ...]:
-    """Of the files of a stack's folder: path -> text."""
-    return read_by(files[path] for path in sorted(files) if path.endswith(".py") and "/" not in path)
-
-
 def of_stack(project: Project, stack: str) -> tuple[Setting, ...]:
-    """Of a compiled stack. Raises InputError where a module of its program is no Python."""
-    return _read_by(_module(project, stack, file) for file in sorted(project.stack(stack).glob("*.py")))
+    """What a compiled stack's program reads, by name. Raises InputError where its list of resources cannot be read."""
+    return of_configuration(resources.read(project.stack(stack)).configuration)
 
 
-def _module(project: Project, stack: str, file: Path) -> ast.Module:
-    try:
-        return ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        # It brings what reads lock files.
-        from xmgen.stack import recompile
-
-        # As a merge leaves it that nobody has settled. ValueError: of a NUL.
-        where = file.relative_to(project.root).as_posix()
-        where += f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        hint = f"`{recompile.of_stack(project.root, stack)}` writes it again"
-        raise InputError(Problem("is no Python, so it is not as it was compiled", where=where, hint=hint)) from None
+def of_configuration(keys: Mapping[str, ConfigurationKey]) -> tuple[Setting, ...]:
+    return tuple(
+        Setting(name, secret=key.secret, needed=key.required, kind="boolean" if key.type == "boolean" else "text")
+        for name, key in sorted(keys.items())
+    )
 
 
 def missing(project: Project, stack: str, settings: Iterable[Setting]) -> list[Setting]:
@@ -160,42 +117,3 @@ def has_secret(config: object) -> bool:
 
 def _name(project: Project, key: str) -> str:
     return str(key).removeprefix(f"{project.name}:")
-
-
-def _setting(node: ast.AST, *, needed: bool) -> Setting | None:
-    match node:
-        case ast.Call(func=ast.Attribute(value=of, attr=method), args=[ast.Constant(value=str(key)), *_]) if (
-            method in _METHODS and (namespace := _namespace(of)) is not None
-        ):
-            required, secret, kind = _METHODS[method]
-            name = f"{namespace}:{key}" if namespace else key
-            return Setting(name, secret=secret, needed=needed and required, kind=kind)
-        case _:
-            return None
-
-
-def _namespace(of: ast.expr) -> str | None:
-    """Of `pulumi.Config("gcp")` `gcp`, of `config`, the project's own, empty; None of anything else."""
-    match of:
-        case ast.Name(id="config"):
-            return ""
-        case ast.Call(func=ast.Attribute(attr="Config"), args=[]):
-            return ""
-        case ast.Call(func=ast.Attribute(attr="Config"), args=[ast.Constant(value=str(namespace))]):
-            return namespace
-        case _:
-            return None
-
-
-def _always(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs whatever the configuration says: of a condition, only its test; of `a or b`, only `a`."""
-    yield node
-    match node:
-        case ast.If(test=test) | ast.IfExp(test=test):
-            inside: Iterable[ast.AST] = [test]
-        case ast.BoolOp(values=[first, *_]):
-            inside = [first]
-        case _:
-            inside = ast.iter_child_nodes(node)
-    for each in inside:
-        yield from _always(each)

@@ -1,4 +1,4 @@
-"""Jobs on GKE: from what they require to the cluster's node pools, and these as pulumi_gcp's arguments. Pure."""
+"""Jobs on GKE: from what they require to the cluster's node pools, and these as a NodePool's properties. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from xmgen.executors.gke import locations
 from xmgen.executors.gke.jobs import SIDECAR, sidecars
 from xmgen.experiment import ClusterChoice, Experiment, Kubernetes
 from xmgen.plan import places
-from xmgen.plan.model import Cluster, Manifest, Plan, Value
+from xmgen.plan.model import Cluster, Plan
 from xmgen.plan.places import Key
+from xmgen.plan.resources import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,67 +174,48 @@ def _widths(experiment: Experiment, placements: Mapping[Key, Placement]) -> dict
     return result
 
 
-def pool_arguments(pool: NodePool, location: str | None = None) -> dict[str, object]:
-    """What the program says of a pool. location: of the cluster, as far as it is known: its pools are there anyway."""
-    return {
-        "name": pool.name,
-        "variable": names.identifier(pool.name),
-        "zones": [] if pool.zones == (location,) else list(pool.zones),
-        "autoscaling": autoscaling(pool),
-        "placement_policy": placement_policy(pool),
-        "workload_policy": workload_policy(pool),
-        "tpu": pool.tpu is not None,
-        # Machines that come for a limited time are not repaired but given back.
-        "management": {"auto_repair": False, "auto_upgrade": True} if pool.provisioning == "flex-start" else None,
-        "settings": node_settings(pool),
-        "ignore_changes": ["nodeConfig.advancedMachineFeatures"] if pool.tpu is not None else [],
-        # The drivers of GPUs are not signed.
-        "secure_boot": pool.gpu is None,
-    }
-
-
-def autoscaling(pool: NodePool) -> Manifest:
+def autoscaling(pool: NodePool) -> dict[str, Input]:
     """From zero to what the experiment can use at once. A slice of several TPU hosts comes whole: GKE reads the limit
     of one zone for it and takes the total for zero."""
     if pool.tpu is not None and pool.tpu.multi_host:
-        return {"min_node_count": 0, "max_node_count": pool.max_nodes, "location_policy": pool.location_policy}
+        return {"minNodeCount": 0, "maxNodeCount": pool.max_nodes, "locationPolicy": pool.location_policy}
     return {
-        "total_min_node_count": pool.min_nodes,
-        "total_max_node_count": pool.max_nodes,
-        "location_policy": pool.location_policy,
+        "totalMinNodeCount": pool.min_nodes,
+        "totalMaxNodeCount": pool.max_nodes,
+        "locationPolicy": pool.location_policy,
     }
 
 
-def node_settings(pool: NodePool) -> Manifest:
+def node_settings(pool: NodePool) -> dict[str, Input]:
     """What the nodes of this pool have and others have not; the program adds what all have."""
-    settings: Manifest = {
-        "machine_type": pool.machine_type,
-        "disk_type": pool.boot_disk,
-        "disk_size_gb": pool.boot_disk_gb,
-        "labels": dict[str, Value](pool.declared_labels),
+    settings: dict[str, Input] = {
+        "machineType": pool.machine_type,
+        "diskType": pool.boot_disk,
+        "diskSizeGb": pool.boot_disk_gb,
+        "labels": dict[str, Input](pool.declared_labels),
     }
     if pool.gpu is not None:
-        settings["guest_accelerators"] = [
+        settings["guestAccelerators"] = [
             {
                 "type": pool.gpu.label,
                 "count": pool.gpu.count,
                 # Always explicit: left out it drifts, and every change of it replaces the pool.
-                "gpu_driver_installation_config": {"gpu_driver_version": pool.gpu.driver},
+                "gpuDriverInstallationConfig": {"gpuDriverVersion": pool.gpu.driver},
             }
         ]
     if pool.local_ssds:
-        settings["ephemeral_storage_local_ssd_config"] = {"local_ssd_count": pool.local_ssds}
+        settings["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": pool.local_ssds}
     match pool.provisioning:
         case "spot":
             settings["spot"] = True
         case "flex-start":
             # Google's own sample has both (terraform-docs-samples, gke/standard/zonal/dws); Cluster Toolkit's
             # gke-node-pool refuses flex-start with anything else.
-            settings["flex_start"] = True
-            settings["reservation_affinity"] = {"consume_reservation_type": "NO_RESERVATION"}
+            settings["flexStart"] = True
+            settings["reservationAffinity"] = {"consumeReservationType": "NO_RESERVATION"}
         case "reservation":
-            settings["reservation_affinity"] = {
-                "consume_reservation_type": "SPECIFIC_RESERVATION",
+            settings["reservationAffinity"] = {
+                "consumeReservationType": "SPECIFIC_RESERVATION",
                 "key": "compute.googleapis.com/reservation-name",
                 "values": [pool.reservation or ""],
             }
@@ -246,13 +228,13 @@ def node_settings(pool: NodePool) -> Manifest:
     return settings
 
 
-def placement_policy(pool: NodePool) -> dict[str, Value] | None:
+def placement_policy(pool: NodePool) -> dict[str, Input] | None:
     """Of a slice of several TPU hosts; that of newer generations is a resource of its own, see `workload_policy`."""
     if pool.policy is None or pool.policy.kind != "compact":
         return None
-    policy: dict[str, Value] = {"type": "COMPACT"}
+    policy: dict[str, Input] = {"type": "COMPACT"}
     if pool.tpu is not None and pool.tpu.multi_host:
-        policy["tpu_topology"] = pool.policy.topology
+        policy["tpuTopology"] = pool.policy.topology
     return policy
 
 
