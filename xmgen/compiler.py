@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from xmgen import names
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import planner
@@ -34,11 +35,11 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
 
             # They are recorded so that `xmgen check` can repeat the compile.
             return replace(xmanager.load(source, root=root, stack=stack, flags=flags), flags=tuple(flags))
-        case ".yaml" | ".yml" if source.stem.endswith(".cluster"):
+        case suffix if suffix in names.YAML_SUFFIXES and source.stem.endswith(".cluster"):
             from xmgen.frontends import cluster
 
             return cluster.load(source, root=root, stack=stack, flags=flags)
-        case ".yaml" | ".yml":
+        case suffix if suffix in names.YAML_SUFFIXES:
             from xmgen.frontends import spec
 
             return spec.load(source, root=root, stack=stack, flags=flags)

@@ -31,6 +31,10 @@ STACK_LENGTH = 40
 GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
 """File names that say nothing of the experiment; its folder's name does."""
 
+YAML_SUFFIXES = (".yaml", ".yml")
+SOURCE_SUFFIXES = (".py", *YAML_SUFFIXES)
+"""Of the files that are compiled: launch scripts; experiments and clusters in YAML. A Caliban project is a folder."""
+
 NO_STACKS = frozenset({"backend"})
 """Names that stand for something else beside the stacks' folders in `.xmgen/`: `.xmgen/backend` is Pulumi's state."""
 

@@ -19,6 +19,8 @@ TOOLS = ".tools"
 NAME = "experiments"
 """Of a project that has none of its own."""
 PRIVATE = ".xmgen"
+OUTPUT_VARIABLE = "XMGEN_OUTPUT_DIR"
+"""Names the folder of a job's outputs, wherever it runs."""
 LOCK_FILE = "experiment.lock.json"
 """The serialised Experiment; a folder below `stacks/` that holds one is a compiled stack."""
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+
+def camel(name: str) -> str:
+    """A property's name on the wire: `working_directory` -> `workingDirectory`."""
+    first, *rest = name.split("_")
+    return "".join([first, *map(str.capitalize, rest)])
+
+
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """Stands, in a preview, for a value that is not known yet."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -105,6 +106,34 @@ def counts(folder: Path, file: Path) -> bool:
     from docker.utils.build import PatternMatcher
 
     return not PatternMatcher(ignored).matches(relative.as_posix())  # pyright: ignore[reportArgumentType] - takes texts
+
+
+def own_file(folder: Path, source: Path, starts: Iterable[str]) -> tuple[str, ...]:
+    """The file of the experiment itself, relative to the folder of code in which it lies: a trial more in it is no
+    changed code. Nothing where it lies elsewhere, and where it is code as well: what is started names it, or a program
+    of the folder imports or reads it.
+
+    folder, source: absolute, or both relative to the same. starts: texts that say what is started.
+    """
+    if not source.is_relative_to(folder) or not folder.is_dir():
+        return ()
+    if source.suffix == ".py":
+        name = re.escape(source.stem)
+        named, read = re.compile(rf"\b{name}\b"), re.compile(rf"^[ \t]*(?:from|import)\b.*\b{name}\b", re.MULTILINE)
+    else:
+        named = read = re.compile(re.escape(source.name))
+    programs = (folder / name for name in files(folder) if name.endswith((".py", ".sh")))
+    if any(map(named.search, starts)) or any(read.search(text(path)) for path in programs if path != source):
+        return ()
+    return (source.relative_to(folder).as_posix(),)
+
+
+def text(path: Path) -> str:
+    """Of a file that may be none; what is wrong with it the digest reports."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _walk(folder: Path, unread: Callable[[OSError], object]) -> Iterator[str]:

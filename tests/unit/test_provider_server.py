@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
-from xmgen.provider import custom_job, executable, run, wire
+from xmgen.provider import code, custom_job, executable, local, run, settings, vertex, wire
 from xmgen.provider.__main__ import project_root
 from xmgen.provider.attempt import undisturbed
 from xmgen.provider.resource import Difference
 from xmgen.provider.server import Provider
+from xmgen.pulumi_values import camel
 
 RUN = "urn:pulumi:dev::experiments::xmgen:local:Run::one"
 EXECUTABLE = "urn:pulumi:dev::experiments::xmgen:local:Executable::train"
@@ -69,9 +71,23 @@ def test_the_schema_has_the_resources_with_what_they_take_and_give(tmp_path: Pat
     assert sorted(resources) == ["xmgen:index:Code", *local, "xmgen:vertex:CustomJob"]
     assert tuple(resources["xmgen:vertex:CustomJob"]["inputProperties"]) == custom_job.INPUTS
     assert tuple(resources["xmgen:vertex:CustomJob"]["properties"]) == custom_job.OUTPUTS
-    assert tuple(resources["xmgen:local:Executable"]["inputProperties"]) == executable.INPUTS
+    assert tuple(resources["xmgen:local:Executable"]["inputProperties"]) == tuple(executable.INPUTS)
+    assert tuple(schema["config"]["variables"]) == tuple(schema["provider"]["inputProperties"]) == settings.KEYS
     assert tuple(resources["xmgen:local:Run"]["properties"]) == run.OUTPUTS
     assert schema["version"] == ask(tmp_path, lambda stub: stub.GetPluginInfo(empty_pb2.Empty())).version
+
+
+@pytest.mark.parametrize(
+    ("declared", "inputs"),
+    [
+        (local.Executable, executable.INPUTS),
+        (code.Code, ("directory", "digest", "exclude")),
+        (vertex.CustomJob, custom_job.INPUTS),
+    ],
+)
+def test_the_classes_of_programs_take_what_the_provider_takes(declared: type, inputs: Collection[str]):
+    parameters = inspect.signature(declared).parameters.keys() - {"name", "opts"}
+    assert {camel(name) for name in parameters} == set(inputs)
 
 
 def test_other_settings_never_replace_the_provider(tmp_path: Path):

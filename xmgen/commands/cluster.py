@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from xmgen import compiler, rules
+from xmgen import compiler, names, rules
 from xmgen.commands import operate, output, settings, target
 from xmgen.commands import source as compiling
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
@@ -154,7 +154,7 @@ def _refuse_no_name(name: str) -> None:
     """Raise InputError for what no stack can be called, such as the path of its folder or of its source."""
     if not (hint := rules.not_a_stack_name(name)):
         return
-    if not name or "/" in name or name.endswith(target.SUFFIXES):
+    if not name or "/" in name or name.endswith(names.SOURCE_SUFFIXES):
         hint = "the name of the stack, such as team"
     raise InputError(Problem(f"{name!r} cannot be the name of a cluster's stack", hint=hint))
 

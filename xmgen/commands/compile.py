@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
+from xmgen import names
 from xmgen.commands import output, settings, target
 from xmgen.commands import source as compiling
 from xmgen.errors import InputError, Problem, XmgenError
@@ -139,7 +140,7 @@ def _gone(recorded: Experiment) -> Problem:
     stack = recorded.stack
     message = f"its source {recorded.source} is not there any more"
     given_up = f"`xmgen destroy {stack}` and deleting stacks/{stack} give it up"
-    if not recorded.source.endswith(target.SUFFIXES):
+    if not recorded.source.endswith(names.SOURCE_SUFFIXES):
         return Problem(message, hint=given_up)
     command = recompile.of_source("NEW", stack, recorded.flags)
     return Problem(message, hint=f"if it has another name now, `{command}` compiles it from there; {given_up}")

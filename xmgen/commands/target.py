@@ -19,8 +19,6 @@ from xmgen.stack.compiled import CompiledStack
 
 _aside = partial(output.say, error=True)
 
-SUFFIXES = (".py", ".yaml", ".yml")
-
 
 def default_stack(project: Project, source: Path) -> str:
     """`examples/quickstart/launcher.py` -> `quickstart`, `sweeps/resnet.yaml` -> `resnet`."""
@@ -131,7 +129,7 @@ def real(path: Path) -> Path:
 
 
 def _is_source(target: str) -> bool:
-    return target.endswith(SUFFIXES) or "/" in target
+    return target.endswith(names.SOURCE_SUFFIXES) or "/" in target
 
 
 def refuse_unknown(project: Project, stacks: Sequence[str]) -> None:

@@ -75,7 +75,7 @@ def notes(experiment: Experiment) -> list[str]:
     bare = dict.fromkeys(_bare_addresses(experiment))
     if bare:
         shown = ", ".join(list(bare)[:3])
-        right = _RIGHT_IN_YAML if experiment.source.endswith((".yaml", ".yml")) else _RIGHT
+        right = _RIGHT_IN_YAML if experiment.source.endswith(names.YAML_SUFFIXES) else _RIGHT
         result.append(f"Jobs hold {shown}: on GKE and Vertex AI a job's name alone does not resolve. {right}")
     return result
 

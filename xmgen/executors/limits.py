@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from xmgen.errors import Problem
-from xmgen.experiment import Executor, Kubernetes, Vertex
+from xmgen.experiment import Executor, Kubernetes
 
 
 class Limit(NamedTuple):
@@ -38,18 +38,19 @@ TIMEOUT = Limit(1, MAX_SECONDS, "seconds")
 MAX_WAIT = Limit(0, MAX_SECONDS, "seconds; 0 is for ever")
 
 
+OPTIONS = {
+    "priority": PRIORITY,
+    "retries": RETRIES,
+    "shared_memory": BYTES,
+    "timeout": TIMEOUT,
+    "max_wait": MAX_WAIT,
+}
+"""Of every executor that has an option of the name."""
+
+
 def problems(executor: Executor) -> Iterator[Problem]:
     """Every option of an executor that is out of its range; `catalog.options.wrong_amounts` says so of requirements."""
-    match executor:
-        case Kubernetes():
-            found = [
-                PRIORITY.problem("priority", executor.priority),
-                RETRIES.problem("retries", executor.retries),
-                BYTES.problem("shared_memory", executor.shared_memory),
-                *(BYTES.problem(f"the size of {each.claim!r}", each.size) for each in executor.volumes or ()),
-            ]
-        case Vertex():
-            found = [TIMEOUT.problem("timeout", executor.timeout), MAX_WAIT.problem("max_wait", executor.max_wait)]
-        case _:
-            found = []
+    found = [limit.problem(name, getattr(executor, name, None)) for name, limit in OPTIONS.items()]
+    if isinstance(executor, Kubernetes):
+        found += [BYTES.problem(f"the size of {volume.claim!r}", volume.size) for volume in executor.volumes or ()]
     yield from filter(None, found)

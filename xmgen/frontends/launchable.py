@@ -6,13 +6,11 @@ from pathlib import Path
 
 from xmgen import names
 
-_SUFFIXES = frozenset({".py", ".yaml", ".yml"})
-
 
 def meant_by(folder: Path) -> str:
     """`did you mean first/experiment.yaml?`, of the launch scripts and experiments in a folder that have a usual name.
     Empty where there are none, or where it is no folder.
     """
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    meant = [str(path) for path in there if path.suffix in _SUFFIXES and path.stem in names.GENERIC_STEMS]
+    meant = [str(path) for path in there if path.suffix in names.SOURCE_SUFFIXES and path.stem in names.GENERIC_STEMS]
     return f"did you mean {' or '.join(meant)}?" if meant else ""

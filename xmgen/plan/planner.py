@@ -328,7 +328,7 @@ def _mixed(experiment: Experiment) -> list[Problem]:
             "but a stack runs in one place",
             where=place(second, second.jobs[0].name),
             hint="compile them into stacks of their own: "
-            f"{by_file if experiment.source.endswith(('.yaml', '.yml')) else by_flag}",
+            f"{by_file if experiment.source.endswith(names.YAML_SUFFIXES) else by_flag}",
         )
     ]
 

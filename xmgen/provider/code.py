@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pulumi
 
 from xmgen import resource_types
+from xmgen.provider.declared import given
 
 __all__ = ["Code"]
 
@@ -28,5 +29,4 @@ class Code(pulumi.CustomResource):
         exclude:   files of `directory` that are not its code, relative to it, such as the launch script.
         """
         inputs = {"directory": directory, "digest": digest, "exclude": exclude}
-        given = {key: value for key, value in inputs.items() if value is not None}
-        super().__init__(resource_types.CODE, name, given, opts)
+        super().__init__(resource_types.CODE, name, given(inputs), opts)

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import cast
 
-from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
+from xmgen.errors import OperationError, Problem, XmgenError
 from xmgen.provider import images
 from xmgen.provider.resource import Difference, Request, State, differences
-from xmgen.provider.unit import Packaged
-from xmgen.provider.wire import Properties, Value, has_unknown, plain
+from xmgen.provider.unit import Packaged, malformed
+from xmgen.provider.wire import Properties, has_unknown, plain
 
 INPUTS = ("directory", "digest", "exclude")
 
@@ -22,17 +22,10 @@ class CodeResource:
         self._root = root
 
     async def check(self, request: Request, news: Properties, olds: Properties | None) -> dict[str, Problem]:
-        problems = _malformed(news)
+        problems = malformed(news, INPUTS, ("directory", "digest"))
         if problems or has_unknown(news):
             return problems
-        inputs = cast("Properties", plain(news))
-        code = Packaged(
-            name=request.urn.name,
-            runner="container",
-            directory=str(inputs["directory"]),
-            digest=str(inputs["digest"]),
-            exclude=tuple(str(name) for name in cast("list[Value]", inputs.get("exclude") or [])),
-        )
+        code = Packaged.of(request.urn.name, "container", cast("Properties", plain(news)))
         try:
             await asyncio.to_thread(images.check_code, self._root, code, request.urn.stack)
         except XmgenError as error:
@@ -55,17 +48,3 @@ class CodeResource:
 
     async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
         """The code is the user's."""
-
-
-def _malformed(news: Properties) -> dict[str, Problem]:
-    problems = {
-        key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, INPUTS)) for key in news if key not in INPUTS
-    }
-    inputs = cast("Properties", plain(news))
-    for key in ("directory", "digest"):
-        if not isinstance(inputs.get(key), str) or not inputs[key]:
-            problems[key] = Problem("must be a text that is not empty")
-    exclude = inputs.get("exclude", [])
-    if not isinstance(exclude, list) or not all(isinstance(name, str) for name in exclude):
-        problems["exclude"] = Problem("must be a list of texts")
-    return problems

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xmgen import shell
+from xmgen.project import OUTPUT_VARIABLE
 from xmgen.provider import daemon
 from xmgen.provider.processes import CannotStart
 from xmgen.provider.unit import Job
@@ -84,7 +85,7 @@ def arguments(job: Job, place: Place, image: Image, gpus: Sequence[str]) -> dict
     result: dict[str, Any] = {
         "image": image.id,
         "name": _docker_name(place.name),
-        "environment": {"PYTHONUNBUFFERED": "1", **job.env, "XMGEN_OUTPUT_DIR": OUTPUT_IN_CONTAINER},
+        "environment": {"PYTHONUNBUFFERED": "1", **job.env, OUTPUT_VARIABLE: OUTPUT_IN_CONTAINER},
         "labels": dict(place.labels),
         "ports": {f"{inside}/tcp": outside for inside, outside in job.docker.ports.items()},
         "volumes": _volumes(job, place, _home(cast("list[str]", config.get("Env") or []))),

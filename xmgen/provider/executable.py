@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
+from xmgen.errors import OperationError, Problem, XmgenError
 from xmgen.provider import daemon, images
 from xmgen.provider.images import Images
 from xmgen.provider.resource import Difference, Request, State, differences
 from xmgen.provider.settings import Runner, Settings
-from xmgen.provider.unit import Packaged
+from xmgen.provider.unit import INPUTS, Packaged, malformed
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
-
-INPUTS = ("directory", "digest", "command", "workingDirectory", "dockerfile", "image", "contextPath", "exclude")
 
 _WITHOUT_IMAGE = "no Docker daemon answers: it runs as a process, without its image, in the environment of xmgen"
 
@@ -95,26 +93,7 @@ class ExecutableResource:
 
         Raises OperationError when it can run nowhere.
         """
-        inputs = cast("Properties", plain(news))
-
-        def text(key: str) -> str:
-            return str(inputs.get(key) or "")
-
-        def words(key: str) -> tuple[str, ...]:
-            return tuple(str(word) for word in cast("list[Value]", inputs.get(key) or []))
-
-        packaged = Packaged(
-            name=request.urn.name,
-            runner="process",
-            image=text("image"),
-            directory=text("directory"),
-            digest=text("digest"),
-            command=words("command"),
-            working_directory=text("workingDirectory"),
-            dockerfile=text("dockerfile"),
-            context_path=text("contextPath"),
-            exclude=words("exclude"),
-        )
+        packaged = Packaged.of(request.urn.name, "process", cast("Properties", plain(news)))
         if packaged.dockerfile:
             packaged = replace(packaged, image=self._tag(packaged))
         return replace(packaged, runner=self._choose(packaged, before))
@@ -149,19 +128,7 @@ class ExecutableResource:
 
 
 def _malformed(news: Properties) -> dict[str, Problem]:
-    problems = {
-        key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, INPUTS)) for key in news if key not in INPUTS
-    }
-    inputs = cast("Properties", plain(news))
-    for key in INPUTS:
-        value = inputs.get(key)
-        if value is None or value == UNKNOWN:
-            continue
-        if key in ("command", "exclude"):
-            if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-                problems[key] = Problem("must be a list of texts that is not empty")
-        elif not isinstance(value, str) or not value:
-            problems[key] = Problem("must be a text that is not empty")
+    problems, inputs = malformed(news, INPUTS), cast("Properties", plain(news))
     if inputs.get("image") and (inputs.get("dockerfile") or inputs.get("directory")):
         problems.setdefault("image", Problem("is prebuilt: neither `dockerfile` nor `directory` goes with it"))
     if not any(inputs.get(key) for key in ("image", "dockerfile", "command")):

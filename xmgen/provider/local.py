@@ -9,13 +9,9 @@ import pulumi
 
 from xmgen import resource_types
 from xmgen.provider import RUN_OUTPUTS
+from xmgen.provider.declared import given, output
 
 __all__ = ["Executable", "Run"]
-
-
-def _given(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
-    """The inputs that were given, by their names on the wire, and the outputs to expect."""
-    return {name: value for name, value in inputs.items() if value is not None} | dict.fromkeys(outputs)
 
 
 class Executable(pulumi.CustomResource):
@@ -56,25 +52,14 @@ class Executable(pulumi.CustomResource):
             "contextPath": context_path,
             "exclude": exclude,
         }
-        super().__init__(resource_types.EXECUTABLE, name, _given(inputs, ("runner", "imageId", "packaged")), opts)
+        super().__init__(resource_types.EXECUTABLE, name, given(inputs, ("runner", "imageId", "packaged")), opts)
 
-    @property
-    @pulumi.getter
-    def runner(self) -> pulumi.Output[str]:
-        """`process` or `container`."""
-        return self.__dict__["runner"]
-
-    @property
-    @pulumi.getter(name="imageId")
-    def image_id(self) -> pulumi.Output[str]:
-        """The id of the built or pulled image; empty for a process."""
-        return self.__dict__["imageId"]
-
-    @property
-    @pulumi.getter
-    def packaged(self) -> pulumi.Output[Mapping[str, Any]]:
-        """What a job of a Run takes as its `executable`."""
-        return self.__dict__["packaged"]
+    runner: pulumi.Output[str] = output("runner")
+    """`process` or `container`."""
+    image_id: pulumi.Output[str] = output("imageId")
+    """The id of the built or pulled image; empty for a process."""
+    packaged: pulumi.Output[Mapping[str, Any]] = output("packaged")
+    """What a job of a Run takes as its `executable`."""
 
 
 class Run(pulumi.CustomResource):
@@ -103,57 +88,22 @@ class Run(pulumi.CustomResource):
         # A unit has one run folder: the old run must be gone before the new one begins.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__(resource_types.RUN, name, _given(inputs, RUN_OUTPUTS), options)
+        super().__init__(resource_types.RUN, name, given(inputs, RUN_OUTPUTS), options)
 
-    @property
-    @pulumi.getter
-    def attempt(self) -> pulumi.Output[str]:
-        """Another one each time the unit is run."""
-        return self.__dict__["attempt"]
-
-    @property
-    @pulumi.getter(name="exitCode")
-    def exit_code(self) -> pulumi.Output[int]:
-        """The first of `exit_codes` that is not 0, else 0."""
-        return self.__dict__["exitCode"]
-
-    @property
-    @pulumi.getter(name="exitCodes")
-    def exit_codes(self) -> pulumi.Output[Mapping[str, int]]:
-        """By job; one that was stopped because the others had ended is left out."""
-        return self.__dict__["exitCodes"]
-
-    @property
-    @pulumi.getter(name="logPath")
-    def log_path(self) -> pulumi.Output[str]:
-        """The log of the only job, or the folder of all jobs' logs; relative to the folder of Pulumi.yaml."""
-        return self.__dict__["logPath"]
-
-    @property
-    @pulumi.getter(name="outputPath")
-    def output_path(self) -> pulumi.Output[str]:
-        """The folder of what the jobs wrote into XMGEN_OUTPUT_DIR, relative to the folder of Pulumi.yaml."""
-        return self.__dict__["outputPath"]
-
-    @property
-    @pulumi.getter(name="startedAt")
-    def started_at(self) -> pulumi.Output[str]:
-        """RFC 3339, UTC."""
-        return self.__dict__["startedAt"]
-
-    @property
-    @pulumi.getter(name="durationSeconds")
-    def duration_seconds(self) -> pulumi.Output[float]:
-        return self.__dict__["durationSeconds"]
-
-    @property
-    @pulumi.getter
-    def metrics(self) -> pulumi.Output[Mapping[str, Any]]:
-        """What the jobs wrote into `metrics.json`."""
-        return self.__dict__["metrics"]
-
-    @property
-    @pulumi.getter
-    def runner(self) -> pulumi.Output[str]:
-        """`process`, `container`, or `mixed` where a group has both."""
-        return self.__dict__["runner"]
+    attempt: pulumi.Output[str] = output("attempt")
+    """Another one each time the unit is run."""
+    exit_code: pulumi.Output[int] = output("exitCode")
+    """The first of `exit_codes` that is not 0, else 0."""
+    exit_codes: pulumi.Output[Mapping[str, int]] = output("exitCodes")
+    """By job; one that was stopped because the others had ended is left out."""
+    log_path: pulumi.Output[str] = output("logPath")
+    """The log of the only job, or the folder of all jobs' logs; relative to the folder of Pulumi.yaml."""
+    output_path: pulumi.Output[str] = output("outputPath")
+    """The folder of what the jobs wrote into XMGEN_OUTPUT_DIR, relative to the folder of Pulumi.yaml."""
+    started_at: pulumi.Output[str] = output("startedAt")
+    """RFC 3339, UTC."""
+    duration_seconds: pulumi.Output[float] = output("durationSeconds")
+    metrics: pulumi.Output[Mapping[str, Any]] = output("metrics")
+    """What the jobs wrote into `metrics.json`."""
+    runner: pulumi.Output[str] = output("runner")
+    """`process`, `container`, or `mixed` where a group has both."""

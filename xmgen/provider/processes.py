@@ -15,6 +15,7 @@ from typing import Any
 
 from xmgen import shell
 from xmgen.errors import OperationError, Problem
+from xmgen.project import OUTPUT_VARIABLE
 from xmgen.provider import watchdog
 from xmgen.provider.unit import Job
 
@@ -44,7 +45,7 @@ def process_environment(job: Job, output: Path, gpus: Sequence[str] | None) -> d
     environment = {name: value for name, value in os.environ.items() if name not in _OWN_TO_PULUMI}
     # `python` means the same in a shell command as in an argv.
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
-    environment |= {"PYTHONUNBUFFERED": "1", **job.env, "XMGEN_OUTPUT_DIR": str(output)}
+    environment |= {"PYTHONUNBUFFERED": "1", **job.env, OUTPUT_VARIABLE: str(output)}
     if gpus is not None:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     return environment

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, cast
 
 from xmgen.errors import Problem, did_you_mean
 from xmgen.provider.settings import Runner
-from xmgen.provider.wire import Properties, Value
+from xmgen.provider.wire import UNKNOWN, Properties, Value, plain
+from xmgen.pulumi_values import camel
 from xmgen.shell import ShellSafeArg
 
 
@@ -24,31 +25,35 @@ class Packaged:
 
     name: str
     runner: Runner
-    image: str = ""
     directory: str = ""
     digest: str = ""
     command: tuple[str, ...] = ()
     working_directory: str = ""
     dockerfile: str = ""
+    image: str = ""
     context_path: str = ""
     exclude: tuple[str, ...] = ()
 
-    def wire(self) -> Properties:
-        return {key: value for key, value in self._all().items() if value}
-
-    def _all(self) -> Properties:
-        return {
-            "name": self.name,
-            "runner": self.runner,
-            "image": self.image,
-            "directory": self.directory,
-            "digest": self.digest,
-            "command": list[Value](self.command),
-            "workingDirectory": self.working_directory,
-            "dockerfile": self.dockerfile,
-            "contextPath": self.context_path,
-            "exclude": list[Value](self.exclude),
+    @classmethod
+    def of(cls, name: str, runner: Runner, inputs: Properties) -> Packaged:
+        """From inputs of the right shape, of an Executable or of Code."""
+        given: dict[str, Any] = {
+            INPUTS[key].name: tuple(map(str, value)) if isinstance(value, list) else value
+            for key, value in inputs.items()
+            if key in INPUTS and value
         }
+        return cls(name=name, runner=runner, **given)
+
+    def wire(self) -> Properties:
+        values: dict[str, Any] = {camel(field.name): getattr(self, field.name) for field in fields(self)}
+        lists: Properties = {
+            key: [*cast("tuple[str, ...]", value)] for key, value in values.items() if isinstance(value, tuple)
+        }
+        return {key: value for key, value in {**values, **lists}.items() if value}
+
+
+INPUTS = {camel(field.name): field for field in fields(Packaged) if field.name not in ("name", "runner")}
+"""What an Executable takes, by its name on the wire. Lists of texts are empty where they are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,18 +188,27 @@ def _docker(reader: _Reader) -> Docker:
     return docker
 
 
+def malformed(news: Properties, keys: Collection[str], required: Collection[str] = ()) -> dict[str, Problem]:
+    """What is wrong with inputs of an Executable or of Code, each by itself. keys: those that there are."""
+    problems = {key: Problem(f"unknown key {key!r}", hint=did_you_mean(key, keys)) for key in news if key not in keys}
+    inputs = cast("Properties", plain(news))
+    for key in keys:
+        value = inputs.get(key)
+        if value == UNKNOWN or (value is None and key not in required):
+            continue
+        if INPUTS[key].default == ():
+            if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+                problems[key] = Problem("must be a list of texts that is not empty")
+        elif not isinstance(value, str) or not value:
+            problems[key] = Problem("must be a text that is not empty")
+    return problems
+
+
 def packaged(reader: _Reader) -> Packaged:
-    result = Packaged(
-        name=reader.text("name"),
-        runner="container" if reader.text("runner") == "container" else "process",
-        image=reader.text("image", ""),
-        directory=reader.text("directory", ""),
-        digest=reader.text("digest", ""),
-        command=tuple(arg for arg in reader.arguments("command") if isinstance(arg, str)),
-        working_directory=reader.text("workingDirectory", ""),
-        dockerfile=reader.text("dockerfile", ""),
-        context_path=reader.text("contextPath", ""),
-        exclude=tuple(arg for arg in reader.arguments("exclude") if isinstance(arg, str)),
+    result = Packaged.of(
+        reader.text("name"),
+        "container" if reader.text("runner") == "container" else "process",
+        {key: reader.texts(key) if field.default == () else reader.text(key, "") for key, field in INPUTS.items()},
     )
     reader.no_more()
     return result
@@ -278,6 +292,9 @@ class _Reader:
             else:
                 self.problem(f"{key}[{index}]", "must be a text without NUL characters, or {shell: text}")
         return tuple(result)
+
+    def texts(self, key: str) -> list[Value]:
+        return [value for value in self.arguments(key) if isinstance(value, str)]
 
     def object(self, key: str, *, required: bool = False) -> _Reader:
         value = self._get(key)

@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from xmgen import resource_types
+from xmgen.provider.declared import given, output
 
 __all__ = ["CustomJob", "Provider"]
 
@@ -24,8 +25,7 @@ class Provider(pulumi.ProviderResource):
         inputs: dict[str, Any] = {key: gcp.get_secret(key) for key in _CREDENTIALS}
         inputs["impersonateServiceAccount"] = gcp.get("impersonateServiceAccount")
         inputs |= {key: own.get(key) for key in _SETTINGS}
-        given = {key: value for key, value in inputs.items() if value is not None}
-        super().__init__("xmgen", name, given, opts)
+        super().__init__("xmgen", name, given(inputs), opts)
 
 
 class CustomJob(pulumi.CustomResource):
@@ -61,61 +61,25 @@ class CustomJob(pulumi.CustomResource):
             "wait": wait or None,
             "after": {job._resource: job.name for job in after} if after else None,
         }
-        given = {key: value for key, value in inputs.items() if value is not None}
         # The old one has the machines that the new one needs.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__(resource_types.CUSTOM_JOB, name, given | dict.fromkeys(_OUTPUTS), options)
+        super().__init__(resource_types.CUSTOM_JOB, name, given(inputs, _OUTPUTS), options)
 
-    @property
-    @pulumi.getter
-    def name(self) -> pulumi.Output[str]:
-        """`projects/…/locations/…/customJobs/…`"""
-        return self.__dict__["name"]
-
-    @property
-    @pulumi.getter
-    def state(self) -> pulumi.Output[str]:
-        """`JOB_STATE_…` when it was last seen; `pulumi refresh` looks again."""
-        return self.__dict__["state"]
-
-    @property
-    @pulumi.getter(name="createTime")
-    def create_time(self) -> pulumi.Output[str]:
-        """RFC 3339, as are the others; empty when there is none yet."""
-        return self.__dict__["createTime"]
-
-    @property
-    @pulumi.getter(name="startTime")
-    def start_time(self) -> pulumi.Output[str]:
-        return self.__dict__["startTime"]
-
-    @property
-    @pulumi.getter(name="endTime")
-    def end_time(self) -> pulumi.Output[str]:
-        return self.__dict__["endTime"]
-
-    @property
-    @pulumi.getter
-    def error(self) -> pulumi.Output[str]:
-        """Why it failed; empty when it did not."""
-        return self.__dict__["error"]
-
-    @property
-    @pulumi.getter(name="consoleUrl")
-    def console_url(self) -> pulumi.Output[str]:
-        return self.__dict__["consoleUrl"]
-
-    @property
-    @pulumi.getter(name="logUrl")
-    def log_url(self) -> pulumi.Output[str]:
-        return self.__dict__["logUrl"]
-
-    @property
-    @pulumi.getter(name="webAccessUris")
-    def web_access_uris(self) -> pulumi.Output[Mapping[str, str]]:
-        """Interactive shells of the running containers, where `enableWebAccess` asked for them."""
-        return self.__dict__["webAccessUris"]
+    name: pulumi.Output[str] = output("name")
+    """`projects/…/locations/…/customJobs/…`"""
+    state: pulumi.Output[str] = output("state")
+    """`JOB_STATE_…` when it was last seen; `pulumi refresh` looks again."""
+    create_time: pulumi.Output[str] = output("createTime")
+    """RFC 3339, as are the others; empty when there is none yet."""
+    start_time: pulumi.Output[str] = output("startTime")
+    end_time: pulumi.Output[str] = output("endTime")
+    error: pulumi.Output[str] = output("error")
+    """Why it failed; empty when it did not."""
+    console_url: pulumi.Output[str] = output("consoleUrl")
+    log_url: pulumi.Output[str] = output("logUrl")
+    web_access_uris: pulumi.Output[Mapping[str, str]] = output("webAccessUris")
+    """Interactive shells of the running containers, where `enableWebAccess` asked for them."""
 
 
 _OUTPUTS = (

@@ -12,8 +12,6 @@ from xmgen.experiment import Experiment
 from xmgen.project import Project
 from xmgen.stack import lock
 
-_FILES = (".py", ".yaml", ".yml")
-
 
 def of_stack(root: Path, stack: str) -> str:
     """Of a stack by its lock file; as much of the command as is known where that cannot be read."""
@@ -25,7 +23,7 @@ def of_stack(root: Path, stack: str) -> str:
 
 def of_experiment(root: Path, experiment: Experiment) -> str:
     """To be typed in the project's folder, which is `root`. Whose cluster it uses, the lock file remembers."""
-    if experiment.source.endswith(_FILES):
+    if experiment.source.endswith(names.SOURCE_SUFFIXES):
         # One that was renamed: only its user knows its name now.
         source = experiment.source if (root / experiment.source).exists() else "NEW"
         return of_source(source, experiment.stack, experiment.flags)
@@ -37,7 +35,7 @@ def of_experiment(root: Path, experiment: Experiment) -> str:
 def of_source(source: str, stack: str, flags: Sequence[str], *options: str) -> str:
     """source: relative to the project's folder, where the command is typed. The default name of a stack is left out."""
     path = PurePosixPath(source)
-    usual = source.endswith(_FILES) and names.stack_of_source(path.name, path.parent.name) == stack
+    usual = source.endswith(names.SOURCE_SUFFIXES) and names.stack_of_source(path.name, path.parent.name) == stack
     words = ["xmgen", "compile", source, *([] if usual else ["--stack", stack]), *options]
     return shlex.join([*words, "--", *flags] if flags else words)
 

@@ -26,6 +26,7 @@ from xmgen.executors.images import Image
 from xmgen.executors.texts import Texts, from_secret, secret_variable
 from xmgen.experiment import Experiment, Job, Kubernetes, ShellSafeArg, Volume, WorkUnit
 from xmgen.plan.model import Manifest, Value
+from xmgen.project import OUTPUT_VARIABLE
 
 UNIT_LABEL = "xmgen/unit"
 JOB_LABEL = "xmgen/job"
@@ -37,7 +38,6 @@ AFTER_ANNOTATION = "xmgen/after"
 predecessor is another one is another one too."""
 
 OUTPUT_FOLDER = "/xmgen/output"
-OUTPUT_VARIABLE = "XMGEN_OUTPUT_DIR"
 OUTPUT_BUCKET = "<xmgen:bucket:output>"
 OUTPUT_VOLUME = "output"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 — where data loaders share memory

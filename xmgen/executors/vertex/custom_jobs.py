@@ -15,10 +15,11 @@ from pathlib import Path
 
 from xmgen import names, shell
 from xmgen.catalog.vertex import DISK_GB, VertexMachine
-from xmgen.executors.gke.jobs import OUTPUT_BUCKET, OUTPUT_VARIABLE
+from xmgen.executors.gke.jobs import OUTPUT_BUCKET
 from xmgen.executors.images import Image
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.plan.model import Manifest, PlannedImage, Value
+from xmgen.project import OUTPUT_VARIABLE
 
 SERVICE_ACCOUNT = "<xmgen:service-account:jobs>"
 OWNER = "<xmgen:config:owner>"

@@ -10,11 +10,11 @@ from xmgen import locations, rules
 from xmgen.catalog.vertex import VertexMachine, vertex_machine
 from xmgen.errors import Problem
 from xmgen.executors import images, limits
-from xmgen.executors.gke.jobs import OUTPUT_VARIABLE
 from xmgen.executors.vertex.custom_jobs import LATE_BINDING, bindable, is_tpu, job_settings
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.plan import places
 from xmgen.plan.places import Key, place
+from xmgen.project import OUTPUT_VARIABLE
 
 MAX_POOLS = 4
 MAX_ENV = 100

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from xmgen.frontends.caliban.launcher import CONFIG, URI
-from xmgen.frontends.caliban.settings import Config, MlflowConfig
+from xmgen.frontends.caliban.settings import Config
 
 SOCKETS = "/tmp/cloudsql"  # noqa: S108 — a path in the container
 PROXY = "/usr/bin/cloud_sql_proxy"
@@ -38,7 +39,7 @@ def mlflow_args(experiment_name: str, index: int, tags: Mapping[str, object], ru
     return [CONFIG, json.dumps({"env": env})]
 
 
-def instance(mlflow: MlflowConfig) -> str:
+def instance(mlflow: Mapping[str, Any]) -> str:
     """The Cloud SQL instance's connection name."""
     return f"{mlflow['project']}:{mlflow['region']}:{mlflow['db']}"
 

@@ -172,14 +172,12 @@ class Project:
 
     def _exclude(self) -> tuple[str, ...]:
         """What is no code: the sweep, unless the program reads it; and what holds secrets, in any case."""
-        secret = [settings.FILE, *([self.options.cloud_key] if self.options.cloud_key else [])]
-        sweep = self.options.experiment_config or ""
-        texts = (self.folder / name for name in sources.files(self.folder) if name.endswith((".py", ".sh")))
-        read = sweep and any(posixpath.basename(sweep) in each.read_text("utf-8", "replace") for each in texts)
-        wanted = [*secret, *([] if read else [sweep])]
-        inside = [Path(name) for name in wanted if name and (self.folder / name).is_file()]
-        kept = [path for path in inside if (self.folder / path).resolve().is_relative_to(self.folder)]
-        return tuple(sorted((self.folder / path).resolve().relative_to(self.folder).as_posix() for path in kept))
+        named = (settings.FILE, self.options.cloud_key, self.options.experiment_config)
+        there = [self.folder / name if name and (self.folder / name).is_file() else None for name in named]
+        config, key, sweep = (path and path.resolve() for path in there)
+        secret = [path for path in (config, key) if path and path.is_relative_to(self.folder)]
+        own = sources.own_file(self.folder, sweep, ()) if sweep else ()
+        return tuple(sorted({*(path.relative_to(self.folder).as_posix() for path in secret), *own}))
 
     def units(self) -> Iterator[ir.WorkUnit]:
         first = 1 if self.options.command == "cloud" else 0

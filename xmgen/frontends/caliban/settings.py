@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from pydantic import (
     AfterValidator,
@@ -128,29 +128,10 @@ class _Config(_Model):
     uv: _Uv = Field(default_factory=_Uv)
 
 
-class MlflowConfig(TypedDict):
-    """password: None of ours reads it: it is a secret of the stack's configuration."""
-
-    project: str
-    region: str
-    db: str
-    user: str
-    password: str
-    artifact_root: str
-    debug: NotRequired[bool]
-
-
-class UvMlflowConfig(TypedDict, total=False):
-    pubsub_project: str
-    pubsub_topic: str
-
-
-class UvConfig(TypedDict, total=False):
-    mlflow: UvMlflowConfig
-
-
 class Config(TypedDict):
-    """What `.calibanconfig.json` says, with the defaults that Caliban fills in."""
+    """What `.calibanconfig.json` says, with the defaults that Caliban fills in. mlflow_config: with the keys of
+    `_Mlflow`, of which nothing of ours reads the password: it is a secret of the stack's configuration.
+    """
 
     base_image: str | dict[str, str | None] | None
     apt_packages: list[str] | dict[str, list[str]]
@@ -158,8 +139,8 @@ class Config(TypedDict):
     default_mode: JobMode
     gcloud: dict[str, str]
     julia_version: str | None
-    mlflow_config: MlflowConfig | None
-    uv: UvConfig
+    mlflow_config: dict[str, Any] | None
+    uv: dict[str, dict[str, Any]]
 
 
 _KEYS = frozenset(

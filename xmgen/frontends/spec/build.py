@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import assert_never
+from typing import assert_never, cast
 
 from xmgen import experiment as ir
 from xmgen import names, sources
 from xmgen.frontends.spec import executables, executors, model
+from xmgen.frontends.spec.base import Model
+from xmgen.frontends.spec.requirements import Requirements
 from xmgen.frontends.spec.sweep import Trial, blocks, expand
 from xmgen.frontends.spec.values import Address, Arg, Item, Shell
 from xmgen.plan import places
@@ -51,9 +53,8 @@ def _cluster(spec: model.Cluster | None) -> ir.ClusterChoice | None:
 def _executable(name: str, spec: executables.Executable, root: Path, source: str) -> ir.Executable:
     match spec:
         case executables.PythonContainer():
-            exclude = _exclude(
-                root, spec.path, source, [*(spec.entrypoint.commands or ()), *(spec.docker_instructions or ())]
-            )
+            starts = [*(spec.entrypoint.commands or ()), *(spec.docker_instructions or ())]
+            exclude = sources.own_file(root / spec.path, root / source, starts)
             entrypoint = (
                 ir.CommandList(tuple(spec.entrypoint.commands))
                 if spec.entrypoint.commands
@@ -75,7 +76,7 @@ def _executable(name: str, spec: executables.Executable, root: Path, source: str
             )
         case executables.Dockerfile():
             dockerfile = spec.dockerfile or (Path(spec.path) / "Dockerfile").as_posix()
-            exclude = _exclude(root, spec.path, source, [_text(root / dockerfile)])
+            exclude = sources.own_file(root / spec.path, root / source, [sources.text(root / dockerfile)])
             return ir.Dockerfile(
                 name=name,
                 path=spec.path,
@@ -95,28 +96,6 @@ def _executable(name: str, spec: executables.Executable, root: Path, source: str
             )
         case _:
             assert_never(spec)
-
-
-def _exclude(root: Path, folder: str, source: str, starts: Sequence[str]) -> tuple[str, ...]:
-    """The experiment's own file, where it lies in the folder of the code: a trial more in it is no changed code.
-
-    Not when something reads it. starts: texts that say what is started; the folder's modules may name it, too.
-    """
-    file = Path(source)
-    if not file.is_relative_to(folder):
-        return ()
-    modules = (root / folder / name for name in sources.files(root / folder) if name.endswith(".py"))
-    if any(file.name in text for text in (*starts, *map(_text, modules))):
-        return ()
-    return (file.relative_to(folder).as_posix(),)
-
-
-def _text(path: Path) -> str:
-    """Of a file that may be none; what is wrong with it others report."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _units(
@@ -252,48 +231,24 @@ def _shell(text: str) -> object:
 
 
 def _executor(spec: executors.Executor) -> ir.Executor:
-    requirements = spec.requirements.build()
-    match spec:
-        case executors.Local():
-            options = spec.docker_options
-            return ir.Local(
-                requirements=requirements,
-                docker_options=options
-                and ir.DockerOptions(
-                    ports=options.ports,
-                    volumes=options.volumes,
-                    mount_gcs_path=options.mount_gcs_path,
-                    interactive=options.interactive,
-                ),
-                stream_output=spec.stream_output,
-                service=spec.service,
-            )
-        case executors.Kubernetes():
-            return ir.Kubernetes(
-                requirements=requirements,
-                tpu_runtime_version=spec.tpu_runtime_version,
-                reservation=spec.reservation,
-                priority=spec.priority,
-                retries=spec.retries,
-                shared_memory=spec.shared_memory,
-                volumes=tuple(ir.Volume(**volume.model_dump()) for volume in spec.volumes) or None,
-                service=spec.service or None,
-            )
-        case executors.Vertex():
-            tensorboard = spec.tensorboard
-            return ir.Vertex(
-                requirements=requirements,
-                tensorboard=tensorboard
-                and ir.TensorboardCapability(
-                    name=tensorboard.name, base_output_directory=tensorboard.base_output_directory
-                ),
-                reservation=spec.reservation,
-                timeout=spec.timeout,
-                max_wait=spec.max_wait,
-                restart=spec.restart,
-                network=spec.network,
-                web_access=spec.web_access,
-                service_account=spec.service_account,
-            )
+    return cast("ir.Executor", _record(spec))
+
+
+def _record(spec: Model) -> object:
+    """The experiment's record that is called like a model of the file, and whose options are, too."""
+    record = getattr(ir, type(spec).__name__)
+    return record(**{each.name: _option(getattr(spec, each.name), each.default) for each in fields(record)})
+
+
+def _option(value: object, default: object) -> object:
+    match value:
+        case Requirements():
+            return value.build()
+        case Model():
+            return _record(value)
+        case list():
+            return tuple(_record(item) for item in cast("list[Model]", value)) or default
+        case False if default is None:
+            return None
         case _:
-            assert_never(spec)
+            return value

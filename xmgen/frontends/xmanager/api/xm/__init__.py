@@ -3,6 +3,8 @@
 Launch scripts reach it as `xmanager.xm` while they are compiled.
 """
 
+# ruff: noqa: F403 - those three say what they have to offer
+
 from xmgen.frontends.xmanager.api.xm import (
     async_packager,
     compute_units,
@@ -17,26 +19,7 @@ from xmgen.frontends.xmanager.api.xm import (
     utils,
 )
 from xmgen.frontends.xmanager.api.xm.compute_units import GB, KB, MB, PB, TB, GiB, KiB, MiB, PiB, TiB, vCPU
-from xmgen.frontends.xmanager.api.xm.core import (
-    AuxiliaryUnit,
-    AuxiliaryUnitJob,
-    AuxiliaryUnitRole,
-    DebugInterrupt,
-    Experiment,
-    ExperimentUnit,
-    ExperimentUnitError,
-    ExperimentUnitFailedError,
-    ExperimentUnitNotCompletedError,
-    ExperimentUnitRole,
-    ExperimentUnitStatus,
-    Importance,
-    LaunchedJob,
-    NotFoundError,
-    ReloadError,
-    WorkUnit,
-    WorkUnitCompletedAwaitable,
-    WorkUnitRole,
-)
+from xmgen.frontends.xmanager.api.xm.core import *
 from xmgen.frontends.xmanager.api.xm.executables import (
     BazelBinary,
     BazelContainer,
@@ -49,23 +32,7 @@ from xmgen.frontends.xmanager.api.xm.executables import (
     PythonContainer,
 )
 from xmgen.frontends.xmanager.api.xm.framework_utils import framework_label
-from xmgen.frontends.xmanager.api.xm.job_blocks import (
-    Constraint,
-    Executable,
-    ExecutableSpec,
-    Executor,
-    ExecutorSpec,
-    Job,
-    JobConfig,
-    JobGeneratorType,
-    JobGroup,
-    JobType,
-    Packageable,
-    SequentialArgs,
-    UserArgs,
-    get_args_for_all_jobs,
-    merge_args,
-)
+from xmgen.frontends.xmanager.api.xm.job_blocks import *
 from xmgen.frontends.xmanager.api.xm.metadata_context import ContextAnnotations, MetadataContext
 from xmgen.frontends.xmanager.api.xm.packagables import (
     bazel_binary,
@@ -75,19 +42,7 @@ from xmgen.frontends.xmanager.api.xm.packagables import (
     dockerfile_container,
     python_container,
 )
-from xmgen.frontends.xmanager.api.xm.resources import (
-    AcceleratorType,
-    Architecture,
-    GpuType,
-    InvalidTpuTopologyError,
-    JobRequirements,
-    ResourceDict,
-    ResourceQuantity,
-    ResourceType,
-    ServiceTier,
-    Topology,
-    TpuType,
-)
+from xmgen.frontends.xmanager.api.xm.resources import *
 from xmgen.frontends.xmanager.api.xm.utils import ShellSafeArg, run_in_asyncio_loop
 
 __all__ = [
@@ -96,65 +51,23 @@ __all__ = [
     "MB",
     "PB",
     "TB",
-    "AcceleratorType",
-    "Architecture",
-    "AuxiliaryUnit",
-    "AuxiliaryUnitJob",
-    "AuxiliaryUnitRole",
     "BazelBinary",
     "BazelContainer",
     "Binary",
     "BinaryDependency",
     "CommandList",
-    "Constraint",
     "Container",
     "ContextAnnotations",
-    "DebugInterrupt",
     "Dockerfile",
-    "Executable",
-    "ExecutableSpec",
-    "Executor",
-    "ExecutorSpec",
-    "Experiment",
-    "ExperimentUnit",
-    "ExperimentUnitError",
-    "ExperimentUnitFailedError",
-    "ExperimentUnitNotCompletedError",
-    "ExperimentUnitRole",
-    "ExperimentUnitStatus",
     "GiB",
-    "GpuType",
-    "Importance",
-    "InvalidTpuTopologyError",
-    "Job",
-    "JobConfig",
-    "JobGeneratorType",
-    "JobGroup",
-    "JobRequirements",
-    "JobType",
     "KiB",
-    "LaunchedJob",
     "MetadataContext",
     "MiB",
     "ModuleName",
-    "NotFoundError",
-    "Packageable",
     "PiB",
     "PythonContainer",
-    "ReloadError",
-    "ResourceDict",
-    "ResourceQuantity",
-    "ResourceType",
-    "SequentialArgs",
-    "ServiceTier",
     "ShellSafeArg",
     "TiB",
-    "Topology",
-    "TpuType",
-    "UserArgs",
-    "WorkUnit",
-    "WorkUnitCompletedAwaitable",
-    "WorkUnitRole",
     "async_packager",
     "bazel_binary",
     "bazel_container",
@@ -166,10 +79,8 @@ __all__ = [
     "executables",
     "framework_label",
     "framework_utils",
-    "get_args_for_all_jobs",
     "job_blocks",
     "job_operators",
-    "merge_args",
     "metadata_context",
     "packagables",
     "python_container",
@@ -178,3 +89,6 @@ __all__ = [
     "utils",
     "vCPU",
 ]
+__all__ += core.__all__
+__all__ += job_blocks.__all__
+__all__ += resources.__all__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -185,22 +184,8 @@ class Executables:
         )
 
     def _exclude(self, folder: str, starts: Iterable[str]) -> tuple[str, ...]:
-        """The launch script, where it lies in the folder of the code: a trial more in it is no changed code.
-
-        Not when it is code as well. starts: texts that say what is started; and the folder's modules may import it.
-        """
         script = self._recording.script
-        if script is None or not script.is_relative_to(folder):
-            return ()
-        named = re.compile(rf"\b{re.escape(script.stem)}\b")
-        imported = re.compile(rf"^[ \t]*(?:from|import)\b.*\b{re.escape(script.stem)}\b", re.MULTILINE)
-        if any(named.search(text) for text in starts):
-            return ()
-        for name in _files(folder):
-            module = Path(folder) / name
-            if module.suffix == ".py" and module != script and imported.search(_text(module)):
-                return ()
-        return (script.relative_to(folder).as_posix(),)
+        return sources.own_file(Path(folder), script, starts) if script is not None else ()
 
     def _folder_digest(self, path: str, exclude: tuple[str, ...]) -> str:
         if os.path.isfile(path):  # noqa: PTH113 - never raises
@@ -249,10 +234,3 @@ def _entrypoint(entrypoint: xm.ModuleName | xm.CommandList) -> ir.ModuleName | i
 def _files(folder: str) -> list[str]:
     """Of a folder that exists; the digest reports one that does not."""
     return sources.files(Path(folder)) if os.path.isdir(folder) else []  # noqa: PTH112 - never raises
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # The digest reports what cannot be read.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from xmgen import experiment as ir
 from xmgen.errors import Problem
@@ -12,10 +15,10 @@ from xmgen.frontends.xmanager.api.xm_local.executors import (
     DockerOptions,
     Kubernetes,
     Local,
-    TensorboardCapability,
     Vertex,
-    Volume,
 )
+
+Record = TypeVar("Record")
 
 
 class Executors:
@@ -35,11 +38,12 @@ class Executors:
     def _convert(self, executor: xm.Executor, where: str) -> ir.Executor:
         match executor:
             case Local():
-                return ir.Local(
+                return _record(
+                    ir.Local,
+                    executor,
                     requirements=requirements(executor.requirements),
                     docker_options=self._docker_options(executor.docker_options, where),
                     stream_output=executor.experimental_stream_output,
-                    service=executor.service,
                 )
             case Kubernetes():
                 if executor.cloud_provider != GOOGLE_KUBERNETES_ENGINE_CLOUD_PROVIDER:
@@ -51,27 +55,21 @@ class Executors:
                         )
                     )
                 capability = executor.tpu_capability
-                return ir.Kubernetes(
+                return _record(
+                    ir.Kubernetes,
+                    executor,
                     requirements=requirements(executor.requirements),
                     tpu_runtime_version=capability.tpu_runtime_version if capability else None,
-                    reservation=executor.reservation,
-                    priority=executor.priority,
-                    retries=executor.retries,
-                    shared_memory=_whole(executor.shared_memory),
-                    volumes=tuple(_volume(volume) for volume in executor.volumes) or None,
+                    volumes=tuple(_record(ir.Volume, volume) for volume in executor.volumes) or None,
                     service=executor.service or None,
                 )
             case Vertex():
-                return ir.Vertex(
+                board = executor.tensorboard
+                return _record(
+                    ir.Vertex,
+                    executor,
                     requirements=requirements(executor.requirements),
-                    tensorboard=_tensorboard(executor.tensorboard),
-                    reservation=executor.reservation,
-                    timeout=_whole(executor.timeout),
-                    max_wait=_whole(executor.max_wait),
-                    restart=executor.restart,
-                    network=executor.network,
-                    web_access=executor.web_access,
-                    service_account=executor.service_account,
+                    tensorboard=_record(ir.TensorboardCapability, board) if board is not None else None,
                 )
             case _:
                 raise TypeError(f"{executor!r} was recorded and cannot be converted")
@@ -91,12 +89,7 @@ class Executors:
                         "port in the container: port of this machine, both from 1 to 65535",
                     )
                 )
-        return ir.DockerOptions(
-            ports=ports,
-            volumes=self._volumes(options, where),
-            mount_gcs_path=options.mount_gcs_path,
-            interactive=options.interactive,
-        )
+        return _record(ir.DockerOptions, options, ports=ports, volumes=self._volumes(options, where))
 
     def _volumes(self, options: DockerOptions, where: str) -> dict[str, str]:
         volumes: dict[str, str] = {}
@@ -122,22 +115,14 @@ def _port(value: object) -> int:
     return port
 
 
-def _volume(volume: Volume) -> ir.Volume:
-    return ir.Volume(
-        path=volume.path,
-        bucket=volume.bucket,
-        claim=volume.claim,
-        size=_whole(volume.size),
-        storage_class=volume.storage_class,
-        shared=volume.shared,
-        read_only=volume.read_only,
-    )
+def _record(kind: Callable[..., Record], options: object, **others: object) -> Record:
+    """The experiment's record: `others`, and what the launch API has under the same names. Amounts become whole."""
+    same = {name: getattr(options, name) for name in _names(kind) if name not in others and hasattr(options, name)}
+    return kind(**others, **{name: round(value) if isinstance(value, float) else value for name, value in same.items()})
 
 
-def _tensorboard(capability: TensorboardCapability | None) -> ir.TensorboardCapability | None:
-    if capability is None:
-        return None
-    return ir.TensorboardCapability(name=capability.name, base_output_directory=capability.base_output_directory)
+def _names(kind: Any) -> list[str]:
+    return [each.name for each in fields(kind)]
 
 
 def requirements(asked: xm.JobRequirements) -> ir.JobRequirements:
@@ -159,7 +144,7 @@ def requirements(asked: xm.JobRequirements) -> ir.JobRequirements:
 
 
 def _whole(amount: float | None) -> int | None:
-    """Of bytes or seconds."""
+    """Of bytes."""
     return None if amount is None else round(amount)
 
 
