@@ -21,10 +21,9 @@ from xmgen.stack import recompile
         # The project's own folder names nothing.
         ("experiment.yaml", "experiment", (), "xmgen compile experiment.yaml"),
         ("clusters/team.cluster.yaml", "team", (), "xmgen compile clusters/team.cluster.yaml"),
-        ("cal", "cal-local", ("run", "--nogpu", "t.py"), "cd cal && xmgen caliban run --nogpu t.py"),
+        ("cal", "cal-local", ("run", "--nogpu", "t.py"), "cd cal && xmgen caliban --stack cal-local run --nogpu t.py"),
         ("cal", "other", ("run", "t.py"), "cd cal && xmgen caliban --stack other run t.py"),
         ("cal", "team", ("cluster", "create", "--cluster_name", "team", "--zone", "us-central1-a"), None),
-        # What no Caliban takes any more: the stack is named.
         ("cal", "cal-local", ("fly",), "cd cal && xmgen caliban --stack cal-local fly"),
     ],
 )
@@ -32,7 +31,7 @@ def test_a_stack_is_compiled_again_by_the_command_that_made_it(
     tmp_path: Path, source: str, stack: str, flags: tuple[str, ...], command: str | None
 ) -> None:
     experiment = replace(builders.experiment(builders.job(), stack=stack), source=source, flags=flags)
-    expected = command or f"cd cal && xmgen caliban {' '.join(flags)}"
+    expected = command or f"cd cal && xmgen caliban --stack {stack} {' '.join(flags)}"
     if source.endswith((".py", ".yaml")):
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / source).touch()
@@ -47,7 +46,7 @@ def test_a_source_that_has_another_name_now_is_left_to_its_user(tmp_path: Path) 
 def test_in_a_project_that_is_a_caliban_project_nobody_changes_the_folder(tmp_path: Path) -> None:
     root = tmp_path / "cal"
     experiment = replace(builders.experiment(builders.job(), stack="cal-vertex"), source=".", flags=("cloud", "t.py"))
-    assert recompile.of_experiment(root, experiment) == "xmgen caliban cloud t.py"
+    assert recompile.of_experiment(root, experiment) == "xmgen caliban --stack cal-vertex cloud t.py"
 
 
 def test_without_a_lock_file_the_stack_is_named(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def of_experiment(root: Path, experiment: Experiment) -> str:
         # One that was renamed: only its user knows its name now.
         source = experiment.source if (root / experiment.source).exists() else "NEW"
         return of_source(source, experiment.stack, experiment.flags)
-    words = ["xmgen", "caliban", *_caliban_stack(root, experiment), *experiment.flags]
+    words = ["xmgen", "caliban", "--stack", experiment.stack, *experiment.flags]
     change = "" if experiment.source == "." else f"cd {shlex.quote(experiment.source)} && "
     return change + shlex.join(words)
 
@@ -38,13 +38,3 @@ def of_source(source: str, stack: str, flags: Sequence[str], *options: str) -> s
     usual = source.endswith(names.SOURCE_SUFFIXES) and names.stack_of_source(path.name, path.parent.name) == stack
     words = ["xmgen", "compile", source, *([] if usual else ["--stack", stack]), *options]
     return shlex.join([*words, "--", *flags] if flags else words)
-
-
-def _caliban_stack(root: Path, experiment: Experiment) -> list[str]:
-    from xmgen.frontends.caliban import source
-
-    try:
-        usual = source.stack_of(root / experiment.source, experiment.flags)
-    except InputError:
-        usual = None
-    return [] if usual == experiment.stack else ["--stack", experiment.stack]
