@@ -69,3 +69,12 @@ def closest(word: str, known: Sequence[str]) -> str:
 def _natural(word: str) -> list[tuple[bool, int, str]]:
     """`2x4` before `16x16`: numbers in words by their size."""
     return [(not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", word)]
+
+
+NAMED = 5
+"""Things of one kind that are named."""
+
+
+def named(names: Sequence[str]) -> str:
+    """`a, b`, or of many the first and how many more."""
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

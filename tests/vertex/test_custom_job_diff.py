@@ -71,7 +71,7 @@ AGAIN = Difference(changes={"state": "update"}, replaces=frozenset({"state"}), o
         ("JOB_STATE_PARTIALLY_SUCCEEDED", AGAIN),
         # Whoever cancelled it: what was stopped goes on with the next `up` wherever it runs.
         ("JOB_STATE_CANCELLED", AGAIN),
-        (custom_job.LOST, AGAIN),
+        (custom_job_states.LOST, AGAIN),
         ("JOB_STATE_SUCCEEDED", Difference()),
         ("JOB_STATE_PENDING", Difference()),
         ("JOB_STATE_RUNNING", Difference()),

@@ -17,7 +17,7 @@ def test_a_wait_ends_with_the_job(service: JobService, state: str):
     service.coming = ("JOB_STATE_RUNNING", state)
     made = run(lambda resource: resource.create(REQUEST, inputs(wait=True)), service)
     assert made.outputs["state"] == state
-    assert bool(made.reasons) == (state != custom_job.SUCCEEDED)
+    assert bool(made.reasons) == (state != custom_job_states.SUCCEEDED)
 
 
 def test_an_api_that_does_not_answer_any_more_ends_the_wait_and_not_the_job(service: JobService):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
-from xmgen.commands import logs_here, logs_on_gke, logs_on_vertex, target
+from xmgen.commands import output, target
 from xmgen.errors import InputError, Problem, did_you_mean
-from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.base import LogWindow, runtime
 from xmgen.project import Project
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -18,15 +19,16 @@ def logs(
 ) -> None:
     """wanted: as a user names units; all of them when there are none."""
     compiled = target.existing(project, stack)
-    window = Window(tail, None if since is None else seconds(since))
+    window = LogWindow(tail, None if since is None else seconds(since))
     names = [unit.name for unit in compiled.units]
-    units = list(dict.fromkeys(_unit(names, each) for each in wanted)) if wanted else names
-    if compiled.cluster is not None:
-        logs_on_gke.show(project, compiled, units, window, follow=follow)
-    elif compiled.is_on_vertex:
-        logs_on_vertex.show(project, compiled, units, window, follow=follow)
-    else:
-        logs_here.show(project, compiled, units, window, follow=follow)
+    units = list(dict.fromkeys(_unit(names, text) for text in wanted)) if wanted else names
+    for printed in runtime(compiled).logs(project, compiled, units, window, follow=follow):
+        if isinstance(printed, Problem):
+            # Beside the logs, which are on standard output.
+            output.say(str(printed), error=True)
+        else:
+            sys.stdout.write(printed)
+            sys.stdout.flush()
 
 
 def seconds(text: str) -> int:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from xmgen.commands import asking, bucket, on_cluster, on_vertex, output, packages, reach, target
+from xmgen.commands import confirmation, output, packages, target
 from xmgen.commands import settings as configured
-from xmgen.commands.again import Again
 from xmgen.commands.operation import Options, Outcome, asks, confirmed, exit_code, run, say
 from xmgen.commands.progress import result
 from xmgen.commands.results import print_failures, print_results
 from xmgen.errors import InputError, OperationError, Problem, did_you_mean
+from xmgen.executors.base import GONE, runtime, runtimes
 from xmgen.project import Project
-from xmgen.pulumi_cli import events, moves, session, trials
+from xmgen.pulumi_cli import events, session, trials
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.session import Session
 from xmgen.stack import configuration
@@ -34,31 +34,20 @@ def up(project: Project, name: str, *, stack: str | None, flags: Sequence[str], 
     _create(work, options)
     progress = events.progress(trials.rows(compiled), trials.jobs(compiled))
     say(options, *work.recover())
-    _refuse_move(project, work, compiled, options)
-    room: on_cluster.Room | None = None
-    again: Again | None = None
-    if compiled.cluster is not None:
-        prepared = on_cluster.prepare(work, compiled)
-        again, room = prepared.again, prepared.room
-        if prepared.gone:
-            say(options, reach.GONE)
-            if (told := _refreshed(reach.forgetting(work), options)) != "succeeded":
-                if options.json:
-                    output.print_json_line(result("up", stack, progress, told))
-                return exit_code(told)
-    elif compiled.is_on_vertex:
-        again = on_vertex.again(work, compiled)
-    if again is not None:
-        say(options, *again.said())
-        arguments += again.arguments()
+    executor = runtime(compiled)
+    executor.refuse_move(work, compiled, options.settings)
+    reruns = executor.reruns(work, compiled)
+    if reruns.forgets is not None:
+        say(options, GONE)
+        if (told := _refreshed(reruns.forgets, options)) != "succeeded":
+            if options.json:
+                output.print_json_line(result("up", stack, progress, told))
+            return exit_code(told)
+    on_event = reruns.prepare()
+    say(options, *reruns.sentences())
     _refuse_other(project, stack, shown)
-    outcome = run(work, arguments, progress, options, room)
-    if compiled.cluster is not None and outcome == "failed":
-        say(options, *on_cluster.explain(work, compiled, progress))
-    elif compiled.cluster is not None:
-        on_cluster.finish(work, compiled, progress)
-    elif compiled.is_on_vertex:
-        on_vertex.finish(work, compiled, progress)
+    outcome = run(work, [*arguments, *reruns.arguments()], progress, options, on_event)
+    say(options, *executor.finish(work, compiled, progress, failed=outcome == "failed"))
     units = list(progress.units.values())
     if options.json:
         output.print_json_line(result("up", stack, progress, outcome))
@@ -77,24 +66,19 @@ def preview(project: Project, name: str, *, stack: str | None, flags: Sequence[s
     arguments = ["preview", "--stack", stack, *options.arguments()]
     work = _begun(project, compiled, options)
     _create(work, options)
-    _refuse_move(project, work, compiled, options)
+    executor = runtime(compiled)
+    executor.refuse_move(work, compiled, options.settings)
     progress = events.progress(trials.rows(compiled), trials.jobs(compiled))
-    again: Again | None = None
-    if compiled.cluster is not None:
-        found = on_cluster.find(work, compiled)
-        again = found.again
-        if found.gone:
-            # Nothing of it is kept.
-            say(options, f"{reach.GONE} All of it is made again.")
-            arguments.append("--refresh")
-            work, progress.forgets = reach.forgetting(work), True
-    elif compiled.is_on_vertex:
-        again = on_vertex.again(work, compiled)
-    if again is not None:
-        arguments += again.arguments()
-        progress.reasons = again.reasons
-        if again.unknown:
-            say(options, again.unknown)
+    reruns = executor.reruns(work, compiled)
+    arguments += reruns.arguments()
+    progress.reasons = reruns.reasons
+    if reruns.unknown:
+        say(options, reruns.unknown)
+    if reruns.forgets is not None:
+        # Nothing of it is kept.
+        say(options, f"{GONE} All of it is made again.")
+        arguments.append("--refresh")
+        work, progress.forgets = reruns.forgets, True
     outcome = run(work, arguments, progress, options)
     if options.json:
         output.print_json_line(
@@ -135,9 +119,8 @@ def destroy(
         say(options, "Nothing was removed.")
         return 1
     say(options, *work.recover())
-    work, said = reach.checked(work, work.export(), "destroy")
-    say(options, *said)
-    progress = Progress(units={}, forgets=bool(said))
+    work, forgets = _able(work, "destroy", options)
+    progress = Progress(units={}, forgets=forgets)
     outcome = run(work, arguments, progress, options)
     if outcome == "succeeded":
         _clear_runs(project, stack, keep_outputs=keep_outputs)
@@ -172,9 +155,8 @@ def refresh(project: Project, name: str, *, stack: str | None, options: Options)
     work = session.begin(project, stack)
     _refuse_absent(project, work)
     say(options, *work.recover())
-    work, said = reach.checked(work, work.export(), "refresh")
-    say(options, *said)
-    progress = Progress(units={}, forgets=bool(said))
+    work, forgets = _able(work, "refresh", options)
+    progress = Progress(units={}, forgets=forgets)
     outcome = run(work, _refreshing(stack, options), progress, options)
     if options.json:
         output.print_json_line(result("refresh", stack, progress, outcome))
@@ -196,6 +178,16 @@ def _refreshing(stack: str, options: Options) -> list[str]:
     return ["refresh", "--stack", stack, "--yes", "--skip-preview", *options.arguments()]
 
 
+def _able(work: Session, command: str, options: Options) -> tuple[Session, bool]:
+    """The session in which an operation can do something with what is there, and whether it forgets some of it."""
+    export, forgets = work.export(), False
+    for executor in runtimes():
+        work, said = executor.before_removal(work, export, command)
+        say(options, *said)
+        forgets = forgets or bool(said)
+    return work, forgets
+
+
 def _refuse_absent(project: Project, work: Session) -> None:
     """Raise InputError for a stack that the backend does not have."""
     if work.exists():
@@ -211,19 +203,11 @@ def _begun(project: Project, compiled: CompiledStack, options: Options) -> Sessi
     read = configuration.of_stack(project, stack)
     configured.refuse_wrong(project, stack, read, options.settings, options.secrets)
     packages.refuse_missing(project, stack)
-    bucket.refuse_undecided(project, compiled, options.settings)
+    runtime(compiled).refuse_undecided(project, compiled, options.settings)
     work = session.begin(project, stack)
     if options.secrets:
         configured.refuse_unprotected(work)
     return work
-
-
-def _refuse_move(project: Project, work: Session, compiled: CompiledStack, options: Options) -> None:
-    """Raise OperationError where the stack's cluster is up elsewhere than its configuration says."""
-    if move := moves.wanted(project, compiled, work.export, options.settings):
-        removal = f"xmgen destroy {work.stack}" if compiled.units else f"xmgen cluster delete {work.stack}"
-        hint = f"set `location` as it was, or remove it: after `{removal}` this command makes all of it there"
-        raise OperationError(Problem(move, hint=hint))
 
 
 def _refuse_other(project: Project, stack: str, shown: bytes) -> None:
@@ -239,7 +223,7 @@ def _refuse_other(project: Project, stack: str, shown: bytes) -> None:
 
 def _wanted(work: Session, compiled: CompiledStack, options: Options) -> bool:
     """Ask whether to bring the stack up, with what that would run, create and remove."""
-    question, note = asking.of_up(compiled, work.export() if work.exists() else None)
+    question, note = confirmation.question_of_up(compiled, work.export() if work.exists() else None)
     if note:
         say(options, note)
     if agreed := confirmed(question, options):

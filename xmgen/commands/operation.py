@@ -9,13 +9,14 @@ from typing import Literal
 
 import click
 
-from xmgen.commands import on_cluster, output
+from xmgen.commands import output
 from xmgen.commands import settings as configured
 from xmgen.commands.progress import display
 from xmgen.errors import OperationError
+from xmgen.executors.base import OnEvent
 from xmgen.pulumi_cli import events, stalls, trials
-from xmgen.pulumi_cli import pulumi as cli
 from xmgen.pulumi_cli.events import Progress
+from xmgen.pulumi_cli.operation import running
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.trials import Trial
 
@@ -57,9 +58,12 @@ def run(
     arguments: list[str],
     progress: Progress,
     options: Options,
-    room: on_cluster.Room | None = None,
+    on_event: OnEvent | None = None,
 ) -> Outcome:
-    """Run Pulumi, show what happens, and take it into `progress`. Raises OperationError when it could not start."""
+    """Run Pulumi, show what happens, and take it into `progress`. on_event: told of each event as it comes.
+
+    Raises OperationError when it could not start.
+    """
     command = work.pulumi.shell_command(*arguments)
     if options.json:
         output.print_json_line(
@@ -68,26 +72,24 @@ def run(
     else:
         output.say(f"The same with plain Pulumi:\n  {command}\n", style="dim")
     begun = datetime.now(UTC)
-    operation = work.pulumi.start(*arguments)
     with display(progress, json=options.json, logs=options.logs) as screen:
-        stopping = "Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it."
-        with cli.forwarded_signals(operation, lambda: screen.note(stopping)), operation:
-            with stalls.Watch(operation.interrupt) as watch:
-                for event in operation:
-                    watch.hear(event)
-                    if room is not None and (problem := room.hear(event)):
-                        screen.note(problem)
-                    if (change := progress.apply(event)) is not None:
-                        screen.show(change)
-            code = operation.wait()
-        for message in [*stalls.messages(watch.stuck), *work.settle(progress, begun)]:
+
+        def stopping() -> None:
+            screen.note("Stopping: Pulumi is told to stop what runs here; press Ctrl-C again to abandon it.")
+
+        with running(work.pulumi, *arguments, progress=progress, when_interrupted=stopping) as operation:
+            for event, change in operation:
+                if on_event is not None and (problem := on_event(event)):
+                    screen.note(problem)
+                if change is not None:
+                    screen.show(change)
+        for message in [*stalls.messages(operation.stuck), *work.settle(progress, begun)]:
             screen.note(message)
-    by_user = operation.interrupted and not watch.stuck
-    outcome: Outcome = "interrupted" if by_user and code else "failed" if code else "succeeded"
-    _settle(progress, work if code else None)
+    failed = operation.code != 0
+    outcome: Outcome = "interrupted" if operation.interrupted and failed else "failed" if failed else "succeeded"
+    _settle(progress, work if failed else None)
     if outcome == "failed" and not progress.result:
-        said = [message.text for message in progress.messages if message.severity == "error"]
-        raise OperationError(cli.failure(f"pulumi {arguments[0]}", "\n".join([*said, *operation.messages]), code))
+        raise OperationError(operation.failure())
     return outcome
 
 
@@ -112,12 +114,16 @@ def _settle(progress: Progress, ended_early: Session | None) -> None:
 
 def _from_state(progress: Progress, export: str) -> dict[str, Trial]:
     """The units that the stack's state knows, by name."""
-    units, runs = progress.units, trials.runs(export)
-    known = {name: trials.trial(name, units[name].arguments, runs[name]) for name in units if name in runs}
-    for name, states in trials.of_units(progress.jobs, export).items():
-        if any(state is not None for state in states):
-            known[name] = replace(units[name], status=trials.unit_status(states))
-    return known
+    state = trials.unit_states(export)
+    resources: dict[str, list[str]] = {}
+    for job, unit in progress.jobs.items():
+        resources.setdefault(unit, []).append(job)
+    recorded: dict[str, Trial] = {}
+    for name, unit in progress.units.items():
+        states = [state.get(resource) for resource in resources.get(name, [name])]
+        if any(states):
+            recorded[name] = trials.of_states(name, unit.arguments, states)
+    return recorded
 
 
 def asks(options: Options) -> bool:

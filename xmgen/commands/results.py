@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xmgen.commands import output
+from xmgen.errors import named
 from xmgen.pulumi_cli.trials import Status, Trial
 
 STYLES: dict[Status, str] = {"finished": "green", "failed": "bold red", "running": "cyan", "stopped": "yellow"}
 
 LAST_LINES = 15
 """Lines of a failed trial's reasons that are shown; the log has them all."""
-
-
-NAMES = 5
-"""Units of one kind that are named."""
 
 
 def print_results(units: Sequence[Trial]) -> None:
@@ -64,8 +61,3 @@ def print_waiting(units: Sequence[Trial]) -> None:
         output.say(f"\n{named(names)} {'waits' if len(names) == 1 else 'wait'}", style="yellow")
         for reason in reasons:
             output.say(f"  {output.readable(reason)}")
-
-
-def named(names: Sequence[str]) -> str:
-    """`a, b`, or of many the first and how many more."""
-    return ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")

@@ -17,28 +17,13 @@ from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
 from xmgen.provider import custom_job_meaning, custom_job_rules, custom_job_shape, faults
 from xmgen.provider.custom_job_api import Job, JobService, Place, submission
 from xmgen.provider.custom_job_meaning import BODY, body_of
+from xmgen.provider.custom_job_states import CANCELLING, ENDED, FAILED, LOST, SUCCEEDED, word
 from xmgen.provider.resource import Difference, Request, State, differences
 from xmgen.provider.settings import Settings
-from xmgen.provider.wire import UNKNOWN, Properties, Value, masked, plain, secrets
+from xmgen.provider.wire import UNKNOWN, Properties, masked, plain, secrets
 
 INPUTS = (*BODY, "project", "region", "wait", "after")
 OUTPUTS = ("name", "state", "createTime", "startTime", "endTime", "error", "consoleUrl", "logUrl", "webAccessUris")
-
-SUCCEEDED = "JOB_STATE_SUCCEEDED"
-ENDED = frozenset(
-    {
-        SUCCEEDED,
-        "JOB_STATE_FAILED",
-        "JOB_STATE_CANCELLED",
-        "JOB_STATE_EXPIRED",
-        "JOB_STATE_PARTIALLY_SUCCEEDED",
-    }
-)
-LOST = "LOST"
-"""Our own: the job ran when it was last seen, and the API no longer knows it."""
-
-FAILED = ENDED - {SUCCEEDED} | {LOST}
-"""A job that was last seen so is run again, like anything else that failed or was stopped."""
 
 _REFUSALS = 3
 """After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""
@@ -153,7 +138,7 @@ class CustomJobResource:
         pauses = self._pauses()
         job = await self._service.get(id)
         while job is not None and job.get("state") not in ENDED:
-            if job.get("state") != "JOB_STATE_CANCELLING":
+            if job.get("state") != CANCELLING:
                 await request.log.status("cancelling")
                 refusal = await self._service.cancel(id)
                 refusals = refusals + 1 if refusal else -math.inf
@@ -255,8 +240,3 @@ def _still_running(state: State, why: str, hint: str = "") -> State:
     reason = f"not waited for to the end: {why}. The job goes on, and the next `pulumi up` waits for it"
     lines = filter(None, (reason, hint, str(state.outputs["consoleUrl"])))
     return State(id=state.id, outputs=state.outputs, reasons=("\n  ".join(lines),))
-
-
-def word(state: Value) -> str:
-    """`JOB_STATE_RUNNING` -> `running`."""
-    return str(state).removeprefix("JOB_STATE_").lower().replace("_", " ")

@@ -13,6 +13,7 @@ from xmgen.errors import OperationError, Problem
 from xmgen.project import Project
 from xmgen.pulumi_cli import backend as backends
 from xmgen.pulumi_cli import interrupted, orphans
+from xmgen.pulumi_cli import operation as operations
 from xmgen.pulumi_cli import pulumi as cli
 from xmgen.pulumi_cli.backend import Backend
 from xmgen.pulumi_cli.events import Progress
@@ -58,16 +59,14 @@ class Session:
         """Whether what the state has under this URN is there no more. Raises OperationError when nobody can tell."""
         deleted = False
         progress = Progress(units={})
-        with self.pulumi.start("refresh", "--preview-only", "--stack", self.stack, "--target", urn) as operation:
-            for event in operation:
-                progress.apply(event)
+        arguments = ("refresh", "--preview-only", "--stack", self.stack, "--target", urn)
+        with operations.running(self.pulumi, *arguments, progress=progress) as refresh:
+            for event, _ in refresh:
                 read: Event = event.get("resOutputsEvent") or {}
                 seen: Event = read.get("metadata") or {}
                 deleted = deleted or (seen.get("urn"), seen.get("op")) == (urn, "delete")
-            code = operation.wait()
-        if code:
-            said = [message.text for message in progress.messages if message.severity == "error"]
-            raise OperationError(cli.failure("pulumi refresh", "\n".join([*said, *operation.messages]), code))
+        if refresh.code:
+            raise OperationError(refresh.failure())
         return deleted
 
     def recover(self) -> list[str]:
@@ -156,18 +155,15 @@ class Session:
             targets = [argument for urn in sorted(urns) for argument in ("--target", urn)]
             options = ["--stack", self.stack, "--yes", "--skip-preview", *self.arguments]
             progress = Progress(units={})
-            with self.pulumi.start("refresh", *options, *targets) as operation:
-                for event in operation:
-                    progress.apply(event)
-                operation.wait()
+            with operations.running(self.pulumi, "refresh", *options, *targets, progress=progress) as refresh:
+                for _ in refresh:
+                    pass
             export = self.export()
             open_ = interrupted.still_marked(export) & urns
             errors = {urn: progress.errors[urn] for urn in open_ if urn in progress.errors}
             if open_ and not errors:
                 # Not about one of them: the engine could not begin, or was stopped.
-                said = [message.text for message in progress.messages if message.severity == "error"]
-                why = cli.failure("pulumi refresh", "\n".join([*said, *operation.messages]), operation.code).message
-                errors = {urn: [why] for urn in open_}
+                errors = {urn: [refresh.failure().message] for urn in open_}
             if absent := {urn for urn, texts in errors.items() if interrupted.is_absent(texts)}:
                 self._write(interrupted.without(export, absent))
             reasons |= {urn: texts for urn, texts in errors.items() if urn not in absent}
@@ -179,10 +175,9 @@ class Session:
         """Delete what is on its way out. Whatever fails is still in the state, for the next operation."""
         targets = [argument for urn in urns for argument in ("--target", urn)]
         options = ["--stack", self.stack, "--yes", "--skip-preview", *self.arguments]
-        with self.pulumi.start("destroy", *options, *targets) as operation:
-            for _ in operation:
+        with operations.running(self.pulumi, "destroy", *options, *targets, progress=Progress(units={})) as destroy:
+            for _ in destroy:
                 pass
-            operation.wait()
 
     def _write(self, state: str) -> None:
         self.pulumi.run("stack", "import", "--stack", self.stack, stdin=state)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal, cast
 
 from xmgen import arguments, resource_types
+from xmgen.provider import custom_job_states
 from xmgen.pulumi_cli.state import StateResource, resources
 from xmgen.pulumi_values import SIGNATURE
 from xmgen.stack.compiled import CompiledStack
@@ -16,15 +16,6 @@ Status = Literal["waiting", "running", "finished", "failed", "stopped"]
 
 JOB_TYPES = (resource_types.JOB, resource_types.CUSTOM_JOB)
 """What runs elsewhere than under the provider's eyes: `up` creates it, and it goes on by itself."""
-
-_CUSTOM_JOB_ENDS: dict[str, Status] = {
-    "JOB_STATE_SUCCEEDED": "finished",
-    "JOB_STATE_FAILED": "failed",
-    "JOB_STATE_CANCELLED": "stopped",
-    "JOB_STATE_EXPIRED": "failed",
-    "JOB_STATE_PARTIALLY_SUCCEEDED": "failed",
-    "LOST": "failed",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +39,13 @@ class Trial:
     reasons: tuple[str, ...] = ()
 
 
-def rows(compiled: CompiledStack) -> list[tuple[str, dict[str, str]]]:
+def rows(stack: CompiledStack) -> list[tuple[str, dict[str, str]]]:
     """The logical name of each unit, and those of its arguments that vary, in the experiment's order."""
-    named = [arguments.named(unit) for unit in compiled.experiment.units]
-    varying = arguments.varying(named, without=str(compiled.experiment.experiment_id))
+    named = [arguments.named(unit) for unit in stack.experiment.units]
+    varying = arguments.varying(named, without=str(stack.experiment.experiment_id))
     return [
         (unit.name, {name: values[name] for name in varying if name in values})
-        for unit, values in zip(compiled.units, named, strict=True)
+        for unit, values in zip(stack.units, named, strict=True)
     ]
 
 
@@ -81,9 +72,9 @@ def ended(name: str, varying: Mapping[str, str], said: Mapping[str, Any], reason
     )
 
 
-def jobs(compiled: CompiledStack) -> dict[str, str]:
+def jobs(stack: CompiledStack) -> dict[str, str]:
     """The logical name of each Job on a cluster, or CustomJob -> the work unit that it is of."""
-    return {resource: unit.name for unit in compiled.units if unit.executor != "local" for resource in unit.resources}
+    return {resource: unit.name for unit in stack.units if unit.type in JOB_TYPES for resource in unit.resources}
 
 
 def job_status(state: StateResource | None) -> Status:
@@ -95,7 +86,7 @@ def job_status(state: StateResource | None) -> Status:
         return "waiting"
     if isinstance(stands := state.outputs.get("state"), str):
         # One that is no longer waited for has an error, and goes on all the same.
-        return _CUSTOM_JOB_ENDS.get(stands, "running")
+        return custom_job_states.ENDS[stands].status if stands in custom_job_states.ENDS else "running"
     if state.errors:
         return "failed"
     status: dict[str, Any] = state.outputs.get("status") or {}
@@ -114,27 +105,22 @@ def combined(statuses: Iterable[Status]) -> Status:
     return "finished"
 
 
-def elsewhere(compiled: CompiledStack, export: str | None) -> list[Trial]:
-    """The units of an experiment in the cloud, as the stack's state has them; export is None when there is no stack."""
-    found = of_units(jobs(compiled), export)
+def recorded(stack: CompiledStack, export: str | None) -> list[Trial]:
+    """The units as the stack's state has them; export is None when there is no stack."""
+    known = unit_states(export)
     return [
-        Trial(
-            name=name,
-            arguments=varying,
-            status=unit_status(found[name]),
-            reasons=tuple(error for state in found[name] if state is not None for error in state.errors),
-        )
-        for name, varying in rows(compiled)
+        of_states(name, varying, [known.get(resource) for resource in unit.resources])
+        for (name, varying), unit in zip(rows(stack), stack.units, strict=True)
     ]
 
 
-def of_units(jobs: Mapping[str, str], export: str | None) -> dict[str, list[StateResource | None]]:
-    """Work unit -> its jobs, None for one that is not in the stack's state. jobs: as `jobs` has them."""
-    state = job_states(export)
-    found: dict[str, list[StateResource | None]] = {}
-    for job, unit in jobs.items():
-        found.setdefault(unit, []).append(state.get(job))
-    return found
+def of_states(name: str, varying: Mapping[str, str], states: Sequence[StateResource | None]) -> Trial:
+    """A unit and its resources in the stack's state; None for one that is not in it."""
+    first = states[0]
+    if first is not None and first.type == resource_types.RUN:
+        return trial(name, varying, first)
+    reasons = tuple(error for state in states if state is not None for error in state.errors)
+    return Trial(name=name, arguments=varying, status=unit_status(states), reasons=reasons)
 
 
 def unit_status(states: Collection[StateResource | None]) -> Status:
@@ -143,50 +129,14 @@ def unit_status(states: Collection[StateResource | None]) -> Status:
     return "waiting" if status == "running" and None in states else status
 
 
-def custom_jobs(compiled: CompiledStack, state: Mapping[str, StateResource]) -> list[Trial]:
-    """The units of an experiment on Vertex AI. state: its CustomJobs, by logical name."""
-    return [_custom_job(name, varying, state.get(name)) for name, varying in rows(compiled)]
-
-
-def _custom_job(name: str, varying: Mapping[str, str], state: StateResource | None) -> Trial:
-    """What a job wrote is where it wrote it: nothing is read from there."""
-    status = job_status(state)
-    if state is None:
-        return Trial(name=name, arguments=varying, status=status)
-    outputs: dict[str, Any] = visible(state.outputs)
-    inputs: dict[str, Any] = visible(state.inputs)
-    reasons = state.errors
-    if status == "failed" and not reasons:
-        # Nobody waited for it.
-        said = [outputs.get("error") or "failed", outputs.get("consoleUrl"), f"logs: {outputs.get('logUrl')}"]
-        reasons = ("\n  ".join(str(line) for line in said if line),)
-    spec: dict[str, Any] = inputs.get("jobSpec") or {}
-    folder: dict[str, Any] = spec.get("baseOutputDirectory") or {}
-    return Trial(
-        name=name,
-        arguments=varying,
-        status=status,
-        duration=_seconds(outputs.get("startTime"), outputs.get("endTime")),
-        output=str(folder.get("outputUriPrefix") or ""),
-        reasons=reasons,
-    )
-
-
-def _seconds(start: object, end: object) -> float | None:
-    """Between two times as RFC 3339 has them; None when one is not there yet."""
-    if not start or not end:
-        return None
-    return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()
-
-
 def job_states(export: str | None) -> dict[str, StateResource]:
     """Logical name -> resource of the Jobs, or CustomJobs; none when there is no stack."""
     return _by_name(export, *JOB_TYPES) if export is not None else {}
 
 
-def runs(export: str) -> dict[str, StateResource]:
-    """Logical name -> resource of the work units in what `pulumi stack export` prints."""
-    return _by_name(export, resource_types.RUN)
+def unit_states(export: str | None) -> dict[str, StateResource]:
+    """Logical name -> resource of the work units, wherever they run; none when there is no stack."""
+    return _by_name(export, *resource_types.WORK_UNITS.values()) if export is not None else {}
 
 
 def _by_name(export: str, *types: str) -> dict[str, StateResource]:

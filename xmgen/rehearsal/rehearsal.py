@@ -18,14 +18,16 @@ from typing import Any, Self
 
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.executors.gke import live as jobs
+from xmgen.executors.gke import moves
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.pods import job_end
 from xmgen.project import PULUMI_FILE, TOOLS, Project
 from xmgen.pulumi_cli import backend as backends
-from xmgen.pulumi_cli import moves, stalls
 from xmgen.pulumi_cli import pulumi as cli
+from xmgen.pulumi_cli import stalls
 from xmgen.pulumi_cli.backend import Backend
 from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
+from xmgen.pulumi_cli.operation import Running, running
 from xmgen.pulumi_cli.pulumi import Pulumi
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.state import StateResource, resources
@@ -295,25 +297,23 @@ class Rehearsal:
         listener(phase, progress, None)
         work.recover()
         begun = datetime.now(UTC)
-        running = self.pulumi.start(*arguments)
-        watch = MisfitWatch(self.observer, self.namespaces(compiled), running.interrupt)
-        stall = stalls.Watch(running.interrupt)
         interrupted = threading.Event()
-        with watch, stall, cli.forwarded_signals(running, interrupted.set):
-            for event in running:
-                stall.hear(event)
-                if (change := progress.apply(event)) is not None:
+        with (
+            running(self.pulumi, *arguments, progress=progress, when_interrupted=interrupted.set) as ran,
+            MisfitWatch(self.observer, self.namespaces(compiled), ran.interrupt) as watch,
+        ):
+            for _, change in ran:
+                if change is not None:
                     watch.hear(change)
                     listener(phase, progress, change)
-            code = running.wait()
         if interrupted.is_set():
             raise KeyboardInterrupt
         work.settle(progress, begun)
-        if code:
+        if ran.code:
             # Of the stack whose cluster is used, its name is said.
             what = phase if work.stack == report.stack else f"{phase} of {work.stack}"
-            report.failures += _failures(progress, running, what, stuck=watch.gave_up)
-            report.failures += [Failure(resource=what, message=text) for text in stalls.messages(stall.stuck)]
+            report.failures += _failures(progress, ran, what, stuck=watch.gave_up)
+            report.failures += [Failure(resource=what, message=text) for text in stalls.messages(ran.stuck)]
         return progress.changes
 
     def _settle(self, compiled: CompiledStack, listener: Listener) -> None:
@@ -402,10 +402,10 @@ def _foreign_claims(compiled: CompiledStack) -> set[Claim]:
     return used_not_made(manifests, compiled.objects)
 
 
-def _failures(progress: Progress, running: cli.Operation, phase: str, *, stuck: bool) -> list[Failure]:
+def _failures(progress: Progress, ran: Running, phase: str, *, stuck: bool) -> list[Failure]:
     if stuck:
         return [Failure(resource=phase, message="stopped: it waited for Jobs whose pods find no node")]
     said = [message for message in progress.messages if message.severity == "error"]
     if not said:
-        raise OperationError(cli.failure(f"pulumi {phase}", "\n".join(running.messages), running.code))
+        raise OperationError(ran.failure())
     return [Failure(resource=message.unit or phase, message=message.text.strip()) for message in said]

@@ -20,11 +20,12 @@ from xmgen.experiment import Experiment, JobRequirements
 from xmgen.locations import region_of
 from xmgen.plan.model import Manifest
 from xmgen.project import LOCK_FILE, STACKS, Project
-from xmgen.resource_types import CLUSTER, NODE_POOL
+from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
 from xmgen.stack import documents, lock, recompile
 from xmgen.stack.documents import Document
 
-Executor = Literal["local", "kubernetes", "vertex"]
+Runs = Literal["local", "gke", "vertex", "cluster"]
+"""What a stack's work units run on; `cluster` for a stack that is but a cluster."""
 
 OBJECTS = "manifests/objects.yaml"
 
@@ -34,13 +35,13 @@ class CompiledUnit:
     """A work unit.
 
     name:       the logical name. position: in `Experiment.units`. depends_on: names of the units that it waits for.
-    resources:  the logical names of its resources: of its Jobs, else its own.
+    type:       the type of its resources. resources: their logical names: of its Jobs, else its own.
     documents:  of the manifests, one for each resource.
     """
 
     name: str
     position: int
-    executor: Executor
+    type: str
     resources: tuple[str, ...]
     documents: tuple[Document, ...] = field(repr=False)
     depends_on: tuple[str, ...] = ()
@@ -74,12 +75,13 @@ class CompiledCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledStack:
-    """experiment: as it was compiled. units: in its order. cluster: None of a stack that needs none.
-    objects: what Jobs need beside themselves. declared: type and name of the clusters and node pools that the stack
-    makes.
+    """experiment: as it was compiled. runs: what its units run on. units: in its order. cluster: None where there is
+    none. objects: what Jobs need beside themselves. declared: type and name of the clusters and node pools that the
+    stack makes.
     """
 
     experiment: Experiment
+    runs: Runs
     units: tuple[CompiledUnit, ...]
     cluster: CompiledCluster | None = None
     objects: tuple[Manifest, ...] = ()
@@ -88,10 +90,6 @@ class CompiledStack:
     @property
     def name(self) -> str:
         return self.experiment.stack
-
-    @property
-    def is_on_vertex(self) -> bool:
-        return any(unit.executor == "vertex" for unit in self.units)
 
 
 Read = Callable[[str], str | None]
@@ -130,9 +128,11 @@ def of_files(experiment: Experiment, text: Read) -> CompiledStack:
     executor = next(iter(executors), None)
     manifests = _MANIFESTS[executor] if executor else None
     units = tuple(_units(experiment, manifests, text)) if manifests else ()
-    on_cluster = executor == "kubernetes" or experiment.pools is not None
+    runs = manifests.runs if manifests else "local" if experiment.pools is None else "cluster"
+    on_cluster = runs in ("gke", "cluster")
     return CompiledStack(
         experiment=experiment,
+        runs=runs,
         units=units,
         cluster=_cluster(experiment) if on_cluster else None,
         objects=tuple(each.head for each in _documents(folder, OBJECTS, text, None)) if on_cluster else (),
@@ -151,7 +151,8 @@ class _Manifests:
     after: what it waits for, by the identities of other documents; None where it does not say. identity: of a document.
     """
 
-    executor: Executor
+    runs: Runs
+    type: str
     file: str
     keys: frozenset[str]
     unit: Callable[[Any], str]
@@ -167,6 +168,7 @@ def _words(text: str) -> list[str]:
 _MANIFESTS: Mapping[str, _Manifests] = {
     "local": _Manifests(
         "local",
+        RUN,
         "manifests/local.yaml",
         frozenset({"name", "dependsOn"}),
         unit=lambda run: run["name"],
@@ -175,7 +177,8 @@ _MANIFESTS: Mapping[str, _Manifests] = {
         after=lambda run: run.get("dependsOn", []),
     ),
     "kubernetes": _Manifests(
-        "kubernetes",
+        "gke",
+        JOB,
         "manifests/jobs.yaml",
         frozenset({"apiVersion", "kind", "metadata"}),
         unit=lambda job: job["metadata"]["labels"][JOBS_UNIT_LABEL],
@@ -185,6 +188,7 @@ _MANIFESTS: Mapping[str, _Manifests] = {
     ),
     "vertex": _Manifests(
         "vertex",
+        CUSTOM_JOB,
         "manifests/vertex/jobs.yaml",
         frozenset({"displayName", "labels"}),
         unit=lambda job: job["labels"][CUSTOM_JOBS_UNIT_LABEL],
@@ -228,7 +232,7 @@ def _units(experiment: Experiment, of: _Manifests, text: Read) -> list[CompiledU
             CompiledUnit(
                 name=name,
                 position=position,
-                executor=of.executor,
+                type=of.type,
                 resources=tuple(resources[name]),
                 documents=tuple(by_unit[name]),
                 depends_on=depends_on,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xmgen.errors import OperationError, Problem
+from xmgen.executors.base import LogWindow
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke import pods
 from xmgen.executors.gke.connection import Connection, Refused
@@ -21,19 +22,6 @@ from xmgen.stack.compiled import CompiledStack
 
 MOST_AT_ONCE = 100
 """Logs that are followed at a time: each takes a connection and a thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Which part of a log. tail: its last lines. since: what came in the last seconds."""
-
-    tail: int | None = None
-    since: int | None = None
-
-    def query(self) -> dict[str, str]:
-        """As the API server takes it."""
-        asked = {"tailLines": self.tail, "sinceSeconds": self.since}
-        return {key: str(value) for key, value in asked.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +112,15 @@ def _name(pod: Object) -> str:
     return str(pod["metadata"]["name"])
 
 
-def read(cluster: Connection, log: Log, window: Window) -> Iterator[str]:
+def _query(window: LogWindow) -> dict[str, str]:
+    """As the API server takes it."""
+    asked = {"tailLines": window.tail, "sinceSeconds": window.since}
+    return {key: str(value) for key, value in asked.items() if value is not None}
+
+
+def read(cluster: Connection, log: Log, window: LogWindow) -> Iterator[str]:
     """The lines that there are. Raises Refused, and OperationError when the cluster cannot be reached."""
-    return cluster.lines(log.path, container=log.container, **window.query())
+    return cluster.lines(log.path, container=log.container, **_query(window))
 
 
 @dataclass(slots=True)
@@ -144,7 +138,7 @@ class Followed:
     behind the last line that came.
     """
 
-    def __init__(self, cluster: Connection, window: Window) -> None:
+    def __init__(self, cluster: Connection, window: LogWindow) -> None:
         self._cluster = cluster
         self._window = window
         self._readings: dict[tuple[str, str], _Reading] = {}
@@ -186,7 +180,7 @@ class Followed:
         """On a thread of its own."""
         ended, behind = log.state == "ended", reading.last
         query = {"container": log.container, "timestamps": "true", "follow": str(not ended).lower()}
-        query |= {"sinceTime": behind} if behind else self._window.query()
+        query |= {"sinceTime": behind} if behind else _query(self._window)
         try:
             for line in self._cluster.lines(log.path, **query):
                 # Of nanoseconds, all as long, so that texts compare as times do.

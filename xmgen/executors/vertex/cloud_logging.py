@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xmgen import extras
 from xmgen.errors import OperationError, Problem
-from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.base import LogWindow
 from xmgen.provider.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class CloudLogging:
         self._session = requests.Session()
         self._session.auth = Authorization(settings)
 
-    def of_job(self, number: str, begun: str, window: Window) -> Iterator[Entry]:
+    def of_job(self, number: str, begun: str, window: LogWindow) -> Iterator[Entry]:
         """What a CustomJob printed, oldest first. number: the end of its name. begun: when it was created, RFC 3339.
 
         Raises OperationError when Cloud Logging does not say.

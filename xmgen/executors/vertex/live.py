@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from xmgen import extras, names
 from xmgen.errors import OperationError, Problem
 from xmgen.executors.vertex.custom_jobs import STACK_LABEL
-from xmgen.provider.custom_job import ENDED, LOST, outputs_of, place_of, word
+from xmgen.provider.custom_job import outputs_of, place_of
 from xmgen.provider.custom_job_api import Job, JobService
+from xmgen.provider.custom_job_states import ENDED, ENDS, FAILED, LOST, word
 from xmgen.provider.settings import Settings
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.state import StateResource
+from xmgen.pulumi_cli.trials import Trial
 from xmgen.stack.compiled import CompiledStack
 
 ATTEMPTS = 3
@@ -45,14 +49,40 @@ def current(
     return {**known, **{name: _seen(stack, each, found[each.id], secrets) for name, each in going.items()}}
 
 
-_AGAIN = {
-    "JOB_STATE_FAILED": "failed before",
-    "JOB_STATE_PARTIALLY_SUCCEEDED": "failed before",
-    "JOB_STATE_EXPIRED": "expired before",
-    "JOB_STATE_CANCELLED": "was cancelled before",
-    LOST: "vanished from Vertex AI",
-}
-"""Why a job that was last seen so runs again, by its state."""
+def units(stack: CompiledStack, jobs: Mapping[str, StateResource]) -> list[Trial]:
+    """The units of an experiment on Vertex AI. jobs: its CustomJobs, by logical name, as they stand."""
+    return [_unit(name, varying, jobs.get(name)) for name, varying in trials.rows(stack)]
+
+
+def _unit(name: str, varying: Mapping[str, str], state: StateResource | None) -> Trial:
+    """What a job wrote is where it wrote it: nothing is read from there."""
+    status = trials.job_status(state)
+    if state is None:
+        return Trial(name=name, arguments=varying, status=status)
+    outputs: dict[str, Any] = trials.visible(state.outputs)
+    inputs: dict[str, Any] = trials.visible(state.inputs)
+    reasons = state.errors
+    if status == "failed" and not reasons:
+        # Nobody waited for it.
+        said = [outputs.get("error") or "failed", outputs.get("consoleUrl"), f"logs: {outputs.get('logUrl')}"]
+        reasons = ("\n  ".join(str(line) for line in said if line),)
+    spec: dict[str, Any] = inputs.get("jobSpec") or {}
+    folder: dict[str, Any] = spec.get("baseOutputDirectory") or {}
+    return Trial(
+        name=name,
+        arguments=varying,
+        status=status,
+        duration=_seconds(outputs.get("startTime"), outputs.get("endTime")),
+        output=str(folder.get("outputUriPrefix") or ""),
+        reasons=reasons,
+    )
+
+
+def _seconds(start: object, end: object) -> float | None:
+    """Between two times as RFC 3339 has them; None when one is not there yet."""
+    if not start or not end:
+        return None
+    return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()
 
 
 def to_run_again(compiled: CompiledStack, jobs: Mapping[str, StateResource]) -> dict[str, str]:
@@ -60,9 +90,9 @@ def to_run_again(compiled: CompiledStack, jobs: Mapping[str, StateResource]) -> 
     there = [jobs[unit.name] for unit in compiled.units if unit.name in jobs]
     return {
         # What has been deleted for one in its place is made anyway.
-        job.urn: _AGAIN[job.outputs["state"]]
+        job.urn: ENDS[str(job.outputs["state"])].runs_again
         for job in there
-        if job.outputs.get("state") in _AGAIN and not job.pending_replacement
+        if job.outputs.get("state") in FAILED and not job.pending_replacement
     }
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xmgen.commands import on_vertex, output
 from xmgen.errors import OperationError, Problem
-from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.base import LogWindow
 from xmgen.executors.vertex.cloud_logging import CloudLogging
 from xmgen.project import Project
+from xmgen.provider.settings import Settings
 from xmgen.pulumi_cli import session, trials
+from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.state import StateResource
 from xmgen.stack.compiled import CompiledStack
 
@@ -39,9 +39,19 @@ class _Job:
         return shlex.join(["gcloud", "ai", "custom-jobs", "stream-logs", self.number, *place])
 
 
-def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
-    """Raises OperationError where there is nothing to show. To follow logs it names the command that does: Google lets
-    a project ask 60 times in a minute, and an entry comes some seconds late.
+def of_units(
+    project: Project,
+    compiled: CompiledStack,
+    units: Sequence[str],
+    window: LogWindow,
+    settings: Callable[[Session], Settings],
+    *,
+    follow: bool,
+) -> Iterator[str | Problem]:
+    """settings: where credentials are.
+
+    Raises OperationError where there is nothing to show. To follow logs it names the command that does: Google lets a
+    project ask 60 times in a minute, and an entry comes some seconds late.
     """
     stack = compiled.name
     work = session.begin(project, stack)
@@ -51,19 +61,18 @@ def show(project: Project, compiled: CompiledStack, units: Sequence[str], window
         raise OperationError(Problem("no trial is submitted", where=stack, hint=f"`xmgen up {stack}` runs it"))
     if follow:
         raise OperationError(*(Problem("`gcloud` follows it", job.unit, f"`{job.streamed}`") for job in jobs))
-    logging = CloudLogging(jobs[0].project, on_vertex.settings(work))
+    logging = CloudLogging(jobs[0].project, settings(work))
     empty: list[Problem] = []
     for job in jobs:
         printed = False
         for entry in logging.of_job(job.number, job.begun, window):
             printed = True
-            _print(job.unit if len(jobs) > 1 else "", entry.task if job.replicas > 1 else "", entry.text)
+            yield _text(job.unit if len(jobs) > 1 else "", entry.task if job.replicas > 1 else "", entry.text)
         if not printed:
             empty.append(Problem("Cloud Logging has nothing of it, yet or any more", where=job.unit, hint=job.url))
     if len(empty) == len(jobs):
         raise OperationError(*empty)
-    for problem in empty:
-        output.say(str(problem), error=True)
+    yield from empty
 
 
 def _job(unit: str, state: StateResource) -> _Job:
@@ -83,9 +92,7 @@ def _job(unit: str, state: StateResource) -> _Job:
     )
 
 
-def _print(unit: str, task: str, text: str) -> None:
+def _text(unit: str, task: str, text: str) -> str:
     """unit, task: where there are several of them."""
     title = "/".join(part for part in (unit, task) if part)
-    for line in text.split("\n"):
-        sys.stdout.write(f"{title} | {line}\n" if title else f"{line}\n")
-    sys.stdout.flush()
+    return "".join(f"{title} | {line}\n" if title else f"{line}\n" for line in text.split("\n"))

@@ -12,21 +12,19 @@ from collections.abc import Sequence
 from xmgen.errors import InputError, Problem
 from xmgen.project import Project
 from xmgen.stack import configuration
-from xmgen.stack.compiled import CompiledStack
 from xmgen.stack.configuration import Setting
 
 VARIABLE = "GOOGLE_CLOUD_BUCKET_NAME"
 KEY = "bucket"
 
 
-def refuse_undecided(project: Project, compiled: CompiledStack, settings: Sequence[str]) -> None:
+def refuse_undecided(project: Project, stack: str, settings: Sequence[str]) -> None:
     """Raise InputError where the environment names a bucket and the stack's configuration does not say whether its jobs
     write there. settings: of the command line, `key=value`.
     """
     named = os.environ.get(VARIABLE, "")
-    if not compiled.is_on_vertex or not named:
+    if not named:
         return
-    stack = compiled.name
     given = {setting.partition("=")[0].removeprefix(f"{project.name}:") for setting in settings}
     if KEY in given or not configuration.missing(project, stack, [Setting(KEY, needed=True)]):
         return

@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 
 from xmgen.errors import OperationError, Problem
+from xmgen.executors.base import GONE
 from xmgen.executors.gke import connection as kubernetes
 from xmgen.executors.gke.connection import Unreachable
 from xmgen.pulumi_cli.session import Session
@@ -18,8 +19,6 @@ from xmgen.resource_types import CLUSTER
 
 FORGET = "PULUMI_K8S_DELETE_UNREACHABLE"
 """In the environment of Pulumi's Kubernetes provider: what is on a cluster that does not answer counts as gone."""
-
-GONE = "The cluster is gone, and with it what was on it."
 
 
 def is_gone(work: Session, export: str) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from xmgen.pulumi_cli import trials
+from xmgen.executors.base import runtime
 from xmgen.pulumi_cli.state import resources
-from xmgen.pulumi_cli.trials import Status
 from xmgen.resource_types import CLUSTER, NODE_POOL, WORK_UNITS
 from xmgen.stack.compiled import CompiledStack
 
@@ -20,40 +19,32 @@ _NOUNS = {
 """What costs or is lost, as a user calls it: a work unit on a cluster may be several Jobs."""
 
 
-def of_up(compiled: CompiledStack, export: str | None) -> tuple[str, str]:
+def question_of_up(stack: CompiledStack, export: str | None) -> tuple[str, str]:
     """The question, and what to say before it, which may be nothing. export: the stack's state; None where there is
     no stack. Asks no cloud: what failed there since the last `up` or `refresh` counts as there.
     """
-    stack = compiled.name
     state = resources(export) if export is not None else []
-    there = {(each.type, each.name) for each in state if not each.delete}
-    wanted = dict.fromkeys(compiled.declared)
-    wanted |= {(WORK_UNITS[unit.executor], name): None for unit in compiled.units for name in unit.resources}
-    run = sum(status in ("waiting", "failed", "stopped") for status in _statuses(compiled, export))
+    there = {(resource.type, resource.name) for resource in state if not resource.delete}
+    wanted = dict.fromkeys(stack.declared)
+    wanted |= {(unit.type, name): None for unit in stack.units for name in unit.resources}
+    recorded = runtime(stack).recorded(stack, export)
+    run = sum(unit.status in ("waiting", "failed", "stopped") for unit in recorded)
     created = _counted(type_ for type_, name in wanted if (type_, name) not in there and type_ in (CLUSTER, NODE_POOL))
     removed = _counted(type_ for type_, name in sorted(there) if (type_, name) not in wanted and type_ in _NOUNS)
-    parts = [f"run {_number(run, 'work unit')} of {stack}"] if run else []
+    parts = [f"run {_number(run, 'work unit')} of {stack.name}"] if run else []
     parts += [f"create {created}"] if created else []
     parts += [f"remove {removed}"] if removed else []
     text = ", and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     if not parts:
-        text = f"bring {stack} up to date"
+        text = f"bring {stack.name} up to date"
     elif not run:
-        text += f" of {stack}"
-    kept = len(compiled.units) - run
+        text += f" of {stack.name}"
+    kept = len(stack.units) - run
     note = ""
     if kept:
         verb = "is there already, and runs" if kept == 1 else "are there already, and run"
         note = f"{_number(kept, 'work unit')} {verb} again only where code or definition changed."
     return f"{text[0].upper()}{text[1:]}?", note
-
-
-def _statuses(compiled: CompiledStack, export: str | None) -> list[Status]:
-    """How each unit stood when the state was written."""
-    if compiled.cluster is not None or compiled.is_on_vertex:
-        return [unit.status for unit in trials.elsewhere(compiled, export)]
-    runs = trials.runs(export) if export is not None else {}
-    return [trials.trial(name, varying, runs.get(name)).status for name, varying in trials.rows(compiled)]
 
 
 def _counted(types: Iterable[str]) -> str:

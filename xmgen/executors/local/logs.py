@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xmgen.commands import output
 from xmgen.errors import InputError, OperationError, Problem
-from xmgen.executors.gke.pod_logs import Window
+from xmgen.executors.base import LogWindow
 from xmgen.project import Project
 from xmgen.provider.journal import RunFolder
 from xmgen.pulumi_cli import backend, session
@@ -19,31 +17,29 @@ from xmgen.stack.compiled import CompiledStack
 POLL_SECONDS = 0.2
 
 
-def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
-    """Raises OperationError where there is nothing to show, InputError for a window of time: nobody keeps when a line
-    was printed.
-    """
+def of_units(
+    project: Project, compiled: CompiledStack, units: Sequence[str], window: LogWindow, *, follow: bool
+) -> Iterator[str | Problem]:
+    """Raises InputError for a window of time: nobody keeps when a line was printed."""
     if window.since is not None:
         raise InputError(Problem("what trials on this machine print has no times", where="--since", hint="use --tail"))
     stack = compiled.name
     files = _files(project, compiled, units)
     tails = [_Tail(file, title if len(files) > 1 else "", window.tail) for title, file in files]
-    found = [tail.more() for tail in tails]
+    yield from _more(tails)
     work = session.begin(project, stack) if follow else None
     while work is not None and not _ended(project, stack, units):
         # A journal cannot tell that its attempt was killed; that nobody works on the stack can.
         if backend.is_locked(work.backend, project, stack) is False and not _ended(project, stack, units):
-            output.say(f"Nothing is at work on {stack}; `xmgen up {stack}` runs what has not ended.", error=True)
+            yield Problem(f"Nothing is at work on {stack}; `xmgen up {stack}` runs what has not ended.")
             break
         time.sleep(POLL_SECONDS)
-        found = [tail.more() for tail in tails]
+        yield from _more(tails)
     if work is not None:
-        found = [tail.more() for tail in tails]
+        yield from _more(tails)
     for tail in tails:
-        tail.end()
-    if any(found) and all(tail.is_empty for tail in tails):
-        output.say("Nothing has been printed.", error=True)
-    if not any(found):
+        yield tail.end()
+    if not any(tail.exists for tail in tails):
         folders = {file.parent for _, file in files}
         where = next(iter(folders)) if len(folders) == 1 else project.runs(stack)
         raise OperationError(
@@ -53,15 +49,22 @@ def show(project: Project, compiled: CompiledStack, units: Sequence[str], window
                 hint=f"`xmgen status {stack}` says how the trials stand",
             )
         )
+    if all(tail.is_empty for tail in tails):
+        yield Problem("Nothing has been printed.")
+
+
+def _more(tails: Sequence[_Tail]) -> Iterator[str]:
+    for tail in tails:
+        yield tail.more()
 
 
 def _files(project: Project, compiled: CompiledStack, units: Sequence[str]) -> list[tuple[str, Path]]:
     """The log of every job, under its unit's name."""
     files: list[tuple[str, Path]] = []
+    positions = {unit.name: unit.position for unit in compiled.units}
     for name in units:
         folder = RunFolder(project.root, compiled.name, name)
-        planned = next(planned for planned in compiled.units if planned.name == name)
-        jobs = compiled.experiment.units[planned.position].jobs
+        jobs = compiled.experiment.units[positions[name]].jobs
         files += [(f"{name}/{job.name}" if len(jobs) > 1 else name, folder.log(job.name)) for job in jobs]
     return files
 
@@ -72,8 +75,8 @@ def _ended(project: Project, stack: str, units: Sequence[str]) -> bool:
 
 
 class _Tail:
-    """Prints a file as it grows. title: begins its lines, since those of others are between them; empty for a file
-    that is printed alone, and as it is. last: with how many lines of what there is to begin; None for all of them.
+    """Reads a file as it grows. title: begins its lines, since those of others are between them; empty for a file that
+    is shown alone, and as it is. last: with how many lines of what there is to begin; None for all of them.
     """
 
     def __init__(self, file: Path, title: str, last: int | None) -> None:
@@ -83,14 +86,15 @@ class _Tail:
         self._position = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._unfinished = ""
+        self.exists = False
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been read of the file."""
         return self._position == 0
 
-    def more(self) -> bool:
-        """Print what is new. Returns whether the file exists."""
+    def more(self) -> str:
+        """What is new."""
         try:
             with self._file.open("rb") as stream:
                 # A new attempt starts a new file.
@@ -99,27 +103,27 @@ class _Tail:
                 stream.seek(self._position)
                 content = stream.read()
         except FileNotFoundError:
-            return False
+            self.exists = False
+            return ""
+        self.exists = True
         self._position += len(content)
         if self._last is not None:
             content = _last_lines(content, self._last)
             self._last = None
-        self._print(self._decoder.decode(content))
-        return True
+        return self._shown(self._decoder.decode(content))
 
-    def end(self) -> None:
-        if self._unfinished:
-            self._print("\n")
+    def end(self) -> str:
+        """What completes the last line."""
+        return self._shown("\n") if self._unfinished else ""
 
-    def _print(self, text: str) -> None:
+    def _shown(self, text: str) -> str:
         if self._title:
             *lines, self._unfinished = (self._unfinished + text).split("\n")
-            text = "".join(f"{self._title} | {line}\n" for line in lines)
-        elif text:
+            return "".join(f"{self._title} | {line}\n" for line in lines)
+        if text:
             # A line that goes on, such as a progress bar, is shown as it comes.
             self._unfinished = text.rpartition("\n")[2]
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        return text
 
 
 def _last_lines(content: bytes, count: int) -> bytes:

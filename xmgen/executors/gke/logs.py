@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from xmgen.commands import output
-from xmgen.commands.results import named
-from xmgen.errors import OperationError, Problem
+from xmgen.errors import OperationError, Problem, named
+from xmgen.executors.base import LogWindow
 from xmgen.executors.gke import connection as kubernetes
 from xmgen.executors.gke import pod_logs
 from xmgen.executors.gke.connection import Connection, Refused
-from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
+from xmgen.executors.gke.pod_logs import Followed, Log, Printed
 from xmgen.project import Project
 from xmgen.pulumi_cli import backend, session, trials
 from xmgen.pulumi_cli.session import Session
@@ -24,7 +22,9 @@ MOST_NOTED = 10
 _TOO_MANY = Problem(f"{pod_logs.MOST_AT_ONCE} logs are followed at once; the others come as these end")
 
 
-def show(project: Project, compiled: CompiledStack, units: Sequence[str], window: Window, *, follow: bool) -> None:
+def of_units(
+    project: Project, compiled: CompiledStack, units: Sequence[str], window: LogWindow, *, follow: bool
+) -> Iterator[str | Problem]:
     """Raises OperationError where there is nothing to show, or the cluster does not answer."""
     stack = compiled.name
     work = session.begin(project, stack)
@@ -32,11 +32,8 @@ def show(project: Project, compiled: CompiledStack, units: Sequence[str], window
     cluster = kubernetes.connect(work, export) if export is not None else None
     if export is None or cluster is None:
         raise OperationError(Problem(f"{stack} is not up", hint=f"`xmgen up {stack}` runs it"))
-    of = _Wanted(work, compiled, units, export, cluster)
-    if follow:
-        _follow(of, window)
-    else:
-        _show(of, window)
+    wanted = _Wanted(work, compiled, units, export, cluster)
+    return _followed(wanted, window) if follow else _there(wanted, window)
 
 
 class _Wanted:
@@ -54,62 +51,60 @@ class _Wanted:
     def now(self) -> list[Printed]:
         return pod_logs.of_units(self._compiled, self._units, self._state, self.cluster)
 
-    def over(self, found: Sequence[Printed]) -> bool:
+    def over(self, printed: Sequence[Printed]) -> bool:
         """Whether nothing more is to come, not even of an `up` that has not come to a Job yet."""
-        if not all(each.over for each in found):
+        if not all(job.over for job in printed):
             return False
         work = self._work
-        return all(each.there for each in found) or not backend.is_locked(work.backend, work.project, work.stack)
+        return all(job.there for job in printed) or not backend.is_locked(work.backend, work.project, work.stack)
 
 
-def _show(wanted: _Wanted, window: Window) -> None:
-    found = wanted.now()
-    logs = [log for each in found for log in each.logs if log.state != "waiting"]
-    problems = [each.known for each in found if each.known is not None]
+def _there(wanted: _Wanted, window: LogWindow) -> Iterator[str | Problem]:
+    """What has been printed so far."""
+    printed = wanted.now()
+    logs = [log for job in printed for log in job.logs if log.state != "waiting"]
+    problems = [job.known for job in printed if job.known is not None]
     readable = False
     for log in logs:
         try:
             for line in pod_logs.read(wanted.cluster, log, window):
-                _print(log, line, headed=len(logs) > 1)
+                yield _text(log, line, headed=len(logs) > 1)
             readable = True
         except Refused as refused:
             problems.append(log.unreadable(refused))
     if not readable:
         raise OperationError(*_some(problems))
-    _note(problems)
+    yield from _some(problems)
 
 
-def _follow(wanted: _Wanted, window: Window) -> None:
+def _followed(wanted: _Wanted, window: LogWindow) -> Iterator[str | Problem]:
+    """What comes until all have ended."""
     followed = Followed(wanted.cluster, window)
     noted: set[Problem] = set()
     titles: set[str] = set()
     while True:
-        found = wanted.now()
-        logs = [log for each in found for log in each.logs]
+        printed = wanted.now()
+        logs = [log for job in printed for log in job.logs]
         titles |= {log.title for log in logs}
-        known = [each.known for each in found if each.known is not None]
-        over = wanted.over(found)
+        problems = [job.known for job in printed if job.known is not None]
+        over = wanted.over(printed)
         if over and not titles:
-            raise OperationError(*_some(known))
+            raise OperationError(*_some(problems))
         if followed.look(logs):
-            known.append(_TOO_MANY)
-        _note([problem for problem in known if problem not in noted])
-        noted |= set(known)
+            problems.append(_TOO_MANY)
+        yield from _some(problem for problem in problems if problem not in noted)
+        noted |= set(problems)
         # What is done has put all its lines by now.
         last = over and followed.done
-        for log, what in followed.come(0 if last else POLL_SECONDS):
-            if isinstance(what, Problem):
-                _note([what])
-            else:
-                _print(log, what, headed=len(titles) > 1)
+        for log, came in followed.come(0 if last else POLL_SECONDS):
+            yield came if isinstance(came, Problem) else _text(log, came, headed=len(titles) > 1)
         if last:
             break
-    _note([each.failed for each in found if each.failed is not None])
+    yield from _some(job.failed for job in printed if job.failed is not None)
 
 
-def _print(log: Log, line: str, *, headed: bool) -> None:
-    sys.stdout.write(f"{log.title} | {line}\n" if headed else f"{line}\n")
-    sys.stdout.flush()
+def _text(log: Log, line: str, *, headed: bool) -> str:
+    return f"{log.title} | {line}\n" if headed else f"{line}\n"
 
 
 def _some(problems: Iterable[Problem]) -> list[Problem]:
@@ -120,9 +115,3 @@ def _some(problems: Iterable[Problem]) -> list[Problem]:
     together = [Problem(message, named(places), hint) for (message, hint), places in of.items()]
     more = len(together) - MOST_NOTED
     return together if more <= 0 else [*together[:MOST_NOTED], Problem(f"and {more} more of this kind")]
-
-
-def _note(problems: Sequence[Problem]) -> None:
-    """Beside the logs, which are on standard output."""
-    for problem in _some(problems):
-        output.say(str(problem), error=True)
