@@ -12,7 +12,7 @@ import pytest
 from tests.rehearsal.command_line import SETTINGS, xmgen
 from tests.rehearsal.stacks import T4, compiled
 from tests.rehearsal.units import SECONDS, ends, names
-from xmgen.commands.reach import CLUSTER, FORGET
+from xmgen.executors.gke.reachability import CLUSTER, FORGET
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import resources
 from xmgen.rehearsal.home import AUTH_PLUGIN

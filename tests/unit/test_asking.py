@@ -12,12 +12,12 @@ from tests import builders
 from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job
 from tests.vertex import manifests as vertex
-from xmgen.commands import asking, operate
+from xmgen.commands import confirmation, operate
 from xmgen.commands.operation import Options
 from xmgen.experiment import Experiment
 from xmgen.project import Project
 from xmgen.pulumi_cli import trials
-from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN, WORK_UNITS
+from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
 from xmgen.stack.compiled import CompiledStack
 
 SYSTEM = (NODE_POOL, "system")
@@ -41,8 +41,8 @@ VERTEX = compiled_stack(vertex.experiment())
 
 def keys(of: CompiledStack) -> list[tuple[str, str]]:
     """What the stack has when it is up, as far as the question is about it."""
-    units = [(WORK_UNITS[unit.executor], name) for unit in of.units for name in unit.resources]
-    return [*of.declared, *units]
+    declared = [(each.type, each.name) for each in of.declared.resources if each.type in (CLUSTER, NODE_POOL)]
+    return [*declared, *((unit.type, name) for unit in of.units for name in unit.resources)]
 
 
 def export(*there: tuple[str, str], failed: bool = False) -> str:
@@ -133,7 +133,7 @@ AGAIN = "again only where code or definition changed."
 def test_the_question_says_what_runs_and_what_is_made_and_removed(
     plan: CompiledStack, state: str | None, question: str, note: str
 ) -> None:
-    assert asking.of_up(plan, state) == (question, note)
+    assert confirmation.question_of_up(plan, state) == (question, note)
 
 
 def test_a_no_to_destroy_says_that_nothing_was_removed(

@@ -8,8 +8,9 @@ import pytest
 
 from tests.compiled_stacks import compiled_stack
 from tests.vertex.manifests import experiment, job
-from xmgen.commands import bucket
 from xmgen.errors import InputError, Problem
+from xmgen.executors.base import runtime
+from xmgen.executors.vertex import bucket
 from xmgen.experiment import Local
 from xmgen.project import Project
 from xmgen.stack.compiled import CompiledStack
@@ -31,7 +32,7 @@ def test_a_bucket_of_the_environment_is_neither_taken_nor_passed_over(
 ) -> None:
     monkeypatch.setenv(bucket.VARIABLE, "mine")
     with pytest.raises(InputError) as caught:
-        bucket.refuse_undecided(project(tmp_path, "config: {ours:owner: ada}"), ON_VERTEX, ["owner=ada"])
+        bucket.refuse_undecided(project(tmp_path, "config: {ours:owner: ada}"), ON_VERTEX.name, ["owner=ada"])
     assert caught.value.problems == (
         Problem(
             "$GOOGLE_CLOUD_BUCKET_NAME is 'mine', but the configuration of sweep does not say where its jobs write",
@@ -70,7 +71,7 @@ def test_what_is_decided_is_not_asked(
     plan: CompiledStack,
 ) -> None:
     monkeypatch.setenv(bucket.VARIABLE, variable)
-    bucket.refuse_undecided(project(tmp_path, settings), plan, given)
+    runtime(plan).refuse_undecided(project(tmp_path, settings), plan, given)
 
 
 @pytest.mark.parametrize("default", ["theirs", "{default: theirs}", "{value: ''}"])
@@ -79,4 +80,4 @@ def test_a_bucket_of_the_whole_project_is_decided(
 ) -> None:
     monkeypatch.setenv(bucket.VARIABLE, "mine")
     (tmp_path / "Pulumi.yaml").write_text(f"config: {{ours:bucket: {default}}}", encoding="utf-8")
-    bucket.refuse_undecided(project(tmp_path, ""), ON_VERTEX, [])
+    bucket.refuse_undecided(project(tmp_path, ""), ON_VERTEX.name, [])

@@ -161,9 +161,13 @@ def test_everything_wrong_in_a_clusters_file_is_said_at_once(project: Path) -> N
 def test_inspect_shows_a_cluster(project: Path) -> None:
     run("compile", "team.cluster.yaml")
     shown = json.loads(run("inspect", "team", "--json").stdout)
-    assert [resource["type"] for resource in shown["resources"]] == [
-        "gcp:container/cluster:Cluster",
-        "gcp:container/nodePool:NodePool",
+    steps = {(resource["type"], resource["name"]): resource["step"] for resource in shown["resources"]}
+    network, cluster = steps["gcp:compute/network:Network", "team"], steps["gcp:container/cluster:Cluster", "team"]
+    assert 1 < network < cluster < steps["gcp:container/nodePool:NodePool", "system"]
+    pools = [each for each in shown["resources"] if each["type"] == "gcp:container/nodePool:NodePool"]
+    assert [(each["name"] == "system", "cluster" in each["dependsOn"]) for each in pools] == [
+        (True, True),
+        (False, True),
     ]
 
 

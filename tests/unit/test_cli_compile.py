@@ -183,10 +183,14 @@ def test_inspect_shows_resources_and_what_varies(project: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_inspect_says_that_a_stack_on_the_cloud_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspect_shows_all_that_a_stack_in_the_cloud_declares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    text = run("inspect", "gke-train").stdout
-    assert "Resources, in the order in which Pulumi creates them; network, accounts, rights and storage are in" in text
+    shown = parsed("inspect", "gke-train")["resources"]
+    steps = {resource["type"].rpartition(":")[2]: resource["step"] for resource in shown}
+    assert steps["Service"] < steps["Network"] < steps["Cluster"] < steps["NodePool"]
+    assert steps["Namespace"] < steps["ServiceAccount"] < steps["Job"]
+    assert steps["Code"] < steps["Image"] < steps["Job"]
+    assert [resource["step"] for resource in shown] == sorted(resource["step"] for resource in shown)
 
 
 def test_inspect_prints_the_manifests_as_they_are(project: Path) -> None:

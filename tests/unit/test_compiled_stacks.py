@@ -19,6 +19,7 @@ from xmgen.experiment import Experiment
 from xmgen.plan import planner
 from xmgen.program import render as program
 from xmgen.project import Project
+from xmgen.resource_types import WORK_UNITS
 from xmgen.stack import compiled, documents
 from xmgen.stack import folder as stack_folder
 
@@ -30,10 +31,16 @@ VERTEX = vertex.experiment(vertex.job("--lr=1"), vertex.job("--lr=2"))
 @pytest.mark.parametrize("made", [*STACKS.values(), LOCAL, VERTEX], ids=[*STACKS, "on this machine", "on Vertex AI"])
 def test_what_is_compiled_is_read_as_it_was_planned(made: Experiment) -> None:
     plan, read = planner.plan(made, STACKS.__getitem__), compiled_stack(made, STACKS.__getitem__)
-    assert [(unit.name, unit.position, unit.executor, unit.depends_on, unit.manifests) for unit in read.units] == [
-        (unit.name, unit.position, unit.executor, unit.depends_on, list(unit.manifests)) for unit in plan.units
+    assert [(unit.name, unit.position, unit.type, unit.depends_on, unit.manifests) for unit in read.units] == [
+        (unit.name, unit.position, WORK_UNITS[unit.executor], unit.depends_on, list(unit.manifests))
+        for unit in plan.units
     ]
-    assert read.objects == plan.objects
+    beside = {(str(each["kind"]), str(each["metadata"]["name"])) for each in read.objects}
+    assert {(str(each["kind"]), str(each["metadata"]["name"])) for each in plan.objects} <= beside  # type: ignore[index, call-overload]
+    assert read.declared.notes == plan.notes
+    assert [resource.name for resource in read.declared.resources] == [
+        resource.name for listed in plan.declared.resources for resource in listed.expanded()
+    ]
     assert (read.cluster is None) == (plan.cluster is None)
     if plan.cluster is not None and read.cluster is not None:
         assert (read.cluster.kind, read.cluster.name) == (plan.cluster.kind, plan.cluster.name)

@@ -10,11 +10,11 @@ import pytest
 from tests.another_version import another_version
 from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job, kubernetes
-from xmgen.commands.on_cluster import Room
 from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.jobs import job_name, resource_name
 from xmgen.executors.gke.live import Rerun
+from xmgen.executors.gke.runtime import ObsoleteJobs
 from xmgen.resource_types import JOB
 
 GROUP = tuple(
@@ -119,12 +119,12 @@ def test_running_jobs_that_another_version_compiled_stay() -> None:
     running = cast("list[dict[str, Any]]", jobs_of)
     gone = {"metadata": {"name": "gone", "annotations": {"xmgen/resource": "gone"}}}
     cluster = Kept(running)
-    room = Room(theirs, cast(Connection, cluster))
+    obsolete = ObsoleteJobs(theirs, cast(Connection, cluster))
     awaited = theirs.units[0].resources[0]
     created = {"op": "create", "type": JOB, "urn": f"urn:pulumi:sweep::experiments::{JOB}::{awaited}"}
-    assert room.hear({"resourcePreEvent": {"metadata": created}}) == ""
+    assert obsolete.on_event({"resourcePreEvent": {"metadata": created}}) == ""
     assert cluster.deleted == []
     # One that the folder does not have goes, as ever.
     cluster = Kept([*running, gone])
-    assert Room(theirs, cast(Connection, cluster)).hear({"resourcePreEvent": {"metadata": created}}) == ""
+    assert ObsoleteJobs(theirs, cast(Connection, cluster)).on_event({"resourcePreEvent": {"metadata": created}}) == ""
     assert cluster.deleted == ["gone"]

@@ -13,9 +13,9 @@ import yaml
 from tests.builders import experiment, job
 from tests.compiled_stacks import compiled_stack
 from xmgen import project
+from xmgen.executors.gke import moves
 from xmgen.experiment import ClusterChoice, Container, JobRequirements, Kubernetes, Local
 from xmgen.project import Project
-from xmgen.pulumi_cli import moves
 from xmgen.resource_types import CLUSTER, SUBNETWORK
 from xmgen.stack import init
 from xmgen.stack.compiled import CompiledStack

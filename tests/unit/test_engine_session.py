@@ -66,6 +66,9 @@ class Refresh:
     def wait(self) -> int:
         return 0
 
+    def interrupt(self) -> None:
+        """Nobody waits for it."""
+
 
 @dataclass
 class Engine:

@@ -22,12 +22,12 @@ def run(name: str, **fields: object) -> dict[str, object]:
 
 def test_runs_are_known_by_name_and_what_was_replaced_is_none() -> None:
     stack = {"urn": "urn:pulumi:dev::experiments::pulumi:pulumi:Stack::experiments-dev", "type": "pulumi:pulumi:Stack"}
-    assert trials.runs(export(stack, run("a"), run("b", delete=True))) == {"a": StateResource.of(run("a"))}
+    assert trials.unit_states(export(stack, run("a"), run("b", delete=True))) == {"a": StateResource.of(run("a"))}
 
 
 @pytest.mark.parametrize("text", ['{"version": 3, "deployment": {"manifest": {}}}', '{"version": 3}', "null"])
 def test_a_stack_that_was_never_up_has_none(text: str) -> None:
-    assert trials.runs(text) == {}
+    assert trials.unit_states(text) == {}
 
 
 OUTPUTS = {

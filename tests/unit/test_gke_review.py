@@ -184,12 +184,12 @@ def test_status_reads_the_stacks_state() -> None:
             }
         }
     )
-    found = trials.elsewhere(stack, export)
+    found = trials.recorded(stack, export)
     assert [(unit.name, unit.status, unit.reasons) for unit in found] == [
         (group.name, "failed", ("no machine",)),
         (single.name, "finished", ()),
     ]
-    assert [unit.status for unit in trials.elsewhere(stack, None)] == ["waiting", "waiting"]
+    assert [unit.status for unit in trials.recorded(stack, None)] == ["waiting", "waiting"]
 
 
 def test_progress_follows_the_jobs() -> None:

@@ -15,23 +15,29 @@ PLANS = ("xmgen.compiler", "xmgen.frontends", "xmgen.plan.planner")
 
 COMMANDS = {
     "up, preview, destroy, refresh": "from xmgen.commands import operate",
-    "status": "from xmgen.commands import status; from xmgen.provider import journal",
+    "status": "from xmgen.commands import status",
     "logs": "from xmgen.commands import logs",
+    "inspect": "from xmgen.commands import inspect",
     "rehearse": "from xmgen.commands import rehearse",
 }
 
 OF_A_STACK = """
 from pathlib import Path
 from xmgen import project
-from xmgen.commands import asking, target
-from xmgen.pulumi_cli import moves, trials
+from xmgen.commands import confirmation, target
+from xmgen.executors.gke import moves
+from xmgen.executors.base import runtimes
+from xmgen.pulumi_cli import trials
+from xmgen.stack import resource_order
+runtimes()
 from xmgen.stack import configuration
 here = project.find(Path({root!r}))
 for name in here.stacks():
     compiled = target.compiled_stack(here, name, None, ())
-    trials.rows(compiled), trials.jobs(compiled), asking.of_up(compiled, None), configuration.of_stack(here, name)
+    trials.rows(compiled), trials.jobs(compiled), confirmation.question_of_up(compiled, None)
+    configuration.of_stack(here, name)
     moves.wanted(here, compiled, lambda: '{{"deployment": {{}}}}')
-    [unit.manifests for unit in compiled.units]
+    [unit.manifests for unit in compiled.units], resource_order.in_order(compiled)
 """
 
 

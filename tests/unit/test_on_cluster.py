@@ -11,11 +11,11 @@ import pytest
 
 from tests.compiled_stacks import compiled_stack
 from tests.on_gke import experiment, job
-from xmgen.commands import on_cluster, operate
-from xmgen.commands.again import Again
-from xmgen.commands.on_cluster import Preparation, Room
+from xmgen.commands import operate
 from xmgen.commands.operation import Options, Outcome
 from xmgen.errors import OperationError, Problem
+from xmgen.executors.base import LiveStatus, Reruns
+from xmgen.executors.gke.runtime import GkeRuntime
 from xmgen.project import Project
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.session import Session
@@ -42,9 +42,9 @@ def trial(status: Status, *reasons: str) -> Trial:
     ids=["waited for", "never created", "of another Job", "finished before", "while it went on"],
 )
 def test_after_an_up_that_failed(monkeypatch: pytest.MonkeyPatch, known: Trial, there: Trial, told: Trial) -> None:
-    monkeypatch.setattr(on_cluster, "units", lambda work, plan, export: ([there], None))
+    monkeypatch.setattr(GkeRuntime, "status", lambda *_, **__: LiveStatus(units=[there]))
     progress = Progress(units={"a": known})
-    assert on_cluster.explain(WORK, PLAN, progress) == []
+    assert GkeRuntime().finish(WORK, PLAN, progress, failed=True) == []
     assert progress.units == {"a": told}
 
 
@@ -55,9 +55,11 @@ def test_of_a_cluster_that_does_not_answer_only_what_is_missed_is_said(
     monkeypatch: pytest.MonkeyPatch, status: Status, said: list[str]
 ) -> None:
     unreached = OperationError(Problem("gone"))
-    monkeypatch.setattr(on_cluster, "units", lambda work, plan, export: ([trial("running")], unreached))
+    monkeypatch.setattr(
+        GkeRuntime, "status", lambda *_, **__: LiveStatus(units=[trial("running")], unreached=unreached)
+    )
     progress = Progress(units={"a": trial(status)})
-    assert on_cluster.explain(WORK, PLAN, progress) == said
+    assert GkeRuntime().finish(WORK, PLAN, progress, failed=True) == said
     assert progress.units == {"a": trial(status)}
 
 
@@ -73,9 +75,8 @@ def test_a_program_gets_a_result_when_a_cluster_that_is_gone_cannot_be_forgotten
     monkeypatch.setattr(operate.target, "compiled_stack", lambda *arguments: PLAN)
     monkeypatch.setattr(operate, "_begun", lambda *arguments: work)
     monkeypatch.setattr(operate, "_create", lambda *arguments: None)
-    gone = Preparation(again=Again("Job"), room=Room(PLAN, None), gone=True)
-    monkeypatch.setattr(operate.on_cluster, "prepare", lambda *arguments: gone)
-    monkeypatch.setattr(operate.reach, "forgetting", lambda of: of)
+    monkeypatch.setattr(GkeRuntime, "refuse_move", lambda *arguments: None)
+    monkeypatch.setattr(GkeRuntime, "reruns", lambda *arguments: Reruns(forgets=cast(Session, work)))
     monkeypatch.setattr(operate, "_refreshed", lambda *arguments: told)
     options = Options(yes=True, json=True)
     project = Project(root=tmp_path)

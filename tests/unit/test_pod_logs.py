@@ -14,10 +14,11 @@ from tests.compiled_stacks import compiled_stack
 from tests.kubernetes_answers import ended, pod, true
 from xmgen.commands.logs import seconds
 from xmgen.errors import InputError, OperationError, Problem
+from xmgen.executors.base import LogWindow
 from xmgen.executors.gke import pod_logs
 from xmgen.executors.gke.connection import Connection, Refused
 from xmgen.executors.gke.jobs import job_name, resource_name
-from xmgen.executors.gke.pod_logs import Followed, Log, Printed, Window
+from xmgen.executors.gke.pod_logs import Followed, Log, Printed
 from xmgen.experiment import Kubernetes
 from xmgen.pulumi_cli import trials
 
@@ -47,7 +48,7 @@ class Cluster:
             yield each
 
 
-def follow(cluster: Cluster, *looks: Log, window: Window = Window()) -> list[str | Problem]:  # noqa: B008 (frozen)
+def follow(cluster: Cluster, *looks: Log, window: LogWindow = LogWindow()) -> list[str | Problem]:  # noqa: B008 (frozen)
     """What comes when the log is found as it says, one after the other."""
     followed = Followed(cast(Connection, cluster), window)
     came: list[str | Problem] = []
@@ -67,7 +68,7 @@ def test_a_connection_that_ends_is_followed_by_one_that_goes_on_behind_the_last_
         [at(1, "a"), at(2, "b"), at(3, "c"), at(3, "c")],
         [at(3, "c"), at(4, " end ")],
     )
-    assert follow(cluster, RUNS, RUNS, ENDED, ENDED, window=Window(tail=5)) == ["a", "b", "c", "c", " end "]
+    assert follow(cluster, RUNS, RUNS, ENDED, ENDED, window=LogWindow(tail=5)) == ["a", "b", "c", "c", " end "]
     asked = {"container": "train", "timestamps": "true"}
     assert cluster.asked == [
         {**asked, "follow": "true", "tailLines": "5"},
@@ -102,7 +103,7 @@ def test_no_more_logs_are_followed_at_once_than_there_may_be(monkeypatch: pytest
             go_on.wait()
             yield at(1, query["container"])
 
-    followed = Followed(cast(Connection, Waits()), Window())
+    followed = Followed(cast(Connection, Waits()), LogWindow())
     logs = [Log(PATH, name, name, "ended") for name in ("a", "b")]
     assert followed.look(logs) == 1
     go_on.set()

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vertex.manifests import A100, BOARD, RESERVATION, T4, experiment, job, manifests, spec, vertex
+from xmgen.executors.vertex.worker_pools import WorkerPool, worker_pools
 from xmgen.experiment import Accelerator, Container, Reference, TensorboardCapability
 from xmgen.plan import planner
 from xmgen.program import summary
-from xmgen.program.summary import WorkerPool
 from xmgen.stack import lock
 
 GIB = 2**30
@@ -236,7 +236,8 @@ def test_a_summary_says_what_the_worker_pools_are() -> None:
     spot = {"service_tier": "freebie"}
     chief, workers = job(executor=vertex(T4, **spot)), job(name="workers", executor=vertex(T4, replicas=3, **spot))
     plan = planner.plan(experiment((chief, workers), (chief, workers), job(executor=vertex(cpu=4))))
-    assert summary.worker_pools(plan) == [
+    bodies = [(plan.experiment.units[unit.position].jobs, unit.manifests[0]) for unit in plan.units]
+    assert worker_pools(bodies) == [
         WorkerPool("train", "n1-standard-4", "1 x NVIDIA_TESLA_T4", "spot", replicas=1, units=2),
         WorkerPool("workers", "n1-standard-4", "1 x NVIDIA_TESLA_T4", "spot", replicas=3, units=2),
         WorkerPool("train", "n1-standard-4", "", "on-demand", replicas=1, units=1),

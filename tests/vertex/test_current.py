@@ -13,9 +13,9 @@ import pytest
 from tests.compiled_stacks import compiled_stack
 from tests.vertex.job_service import NUMBER, TOKEN, Fault, JobService, set_state
 from tests.vertex.manifests import experiment
-from xmgen.commands import on_vertex
 from xmgen.errors import OperationError
 from xmgen.executors.vertex import live as custom_jobs
+from xmgen.executors.vertex.runtime import RUNTIME
 from xmgen.provider import custom_job_api
 from xmgen.provider.custom_job import ENDED, FAILED, LOST, SUCCEEDED
 from xmgen.provider.settings import Settings
@@ -155,8 +155,9 @@ def test_the_secrets_are_those_of_the_stack(service: JobService) -> None:
     }
     pulumi = SimpleNamespace(run=lambda *arguments: answers[arguments[:3]])
     work = cast(Session, SimpleNamespace(stack="sweep", pulumi=pulumi))
-    [trial], unreached = on_vertex.units(work, plan, exported({"ciphertext": "v1:abc"}))
-    assert (trial.status, unreached) == ("failed", None)
+    now = RUNTIME.status(work, plan, exported({"ciphertext": "v1:abc"}), active=None)
+    [trial] = now.units
+    assert (trial.status, now.unreached) == ("failed", None)
     assert trial.reasons[0].startswith("no [secret] at https://ada\n  https://console.cloud.google.com")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.vertex.requests import POOL, POOLS, REQUEST, gpu, inputs, run
-from xmgen.provider import custom_job
+from xmgen.provider import custom_job_states
 from xmgen.provider.resource import Difference
 
 

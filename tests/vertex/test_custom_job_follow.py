@@ -6,7 +6,7 @@ import pytest
 
 from tests.vertex.job_service import Fault, JobService
 from tests.vertex.requests import ENDED, REQUEST, inputs, run
-from xmgen.provider import custom_job
+from xmgen.provider import custom_job_states
 
 # The provider waits before it tries again.
 pytestmark = pytest.mark.usefixtures("quick")

@@ -16,9 +16,9 @@ import pytest
 from tests.compiled_stacks import compiled_stack
 from tests.vertex.job_service import NUMBER, TOKEN
 from tests.vertex.manifests import experiment, job
-from xmgen.commands import logs_on_vertex
+from xmgen.commands import logs as command
+from xmgen.commands import target
 from xmgen.errors import OperationError
-from xmgen.executors.gke.pod_logs import Window
 from xmgen.executors.vertex import cloud_logging
 from xmgen.project import Project
 from xmgen.pulumi_cli import session
@@ -107,8 +107,8 @@ def logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logging]:
         server.shutdown()
 
 
-PLAN = compiled_stack(experiment(job("--a=1"), (job("--a=2"), job("--a=3", name="other"))))
-SINGLE, GROUP = (unit.name for unit in PLAN.units)
+STACK = compiled_stack(experiment(job("--a=1"), (job("--a=2"), job("--a=3", name="other"))))
+SINGLE, GROUP = (unit.name for unit in STACK.units)
 
 
 def state(**numbers: str) -> str:
@@ -135,7 +135,8 @@ def logs(
     *units: str,
     export: str,
     token: str = TOKEN,
-    window: Window = Window(),  # noqa: B008 (frozen)
+    tail: int | None = None,
+    since: str | None = None,
     follow: bool = False,
 ) -> None:
     def run(*arguments: str) -> str:
@@ -144,7 +145,8 @@ def logs(
 
     work = SimpleNamespace(stack="sweep", exists=lambda: True, export=lambda: export, pulumi=SimpleNamespace(run=run))
     monkeypatch.setattr(session, "begin", lambda project, stack: work)
-    logs_on_vertex.show(cast(Project, None), PLAN, units, window, follow=follow)
+    monkeypatch.setattr(target, "existing", lambda project, stack: STACK)
+    command.logs(cast(Project, None), "sweep", units, follow=follow, tail=tail, since=since)
 
 
 def test_the_log_of_a_job(
@@ -159,9 +161,9 @@ def test_the_log_of_a_job(
     one = state(**{SINGLE: "7"})
     logs(monkeypatch, SINGLE, export=one)
     assert capsys.readouterr().out == 'one\ntwo\nthree\nfour\n{"loss": 0.1}\n'
-    logs(monkeypatch, SINGLE, export=one, window=Window(tail=3))
+    logs(monkeypatch, SINGLE, export=one, tail=3)
     assert capsys.readouterr().out == 'two\nthree\nfour\n{"loss": 0.1}\n'
-    logs(monkeypatch, SINGLE, export=one, window=Window(since=3600 * 24 * 365 * 1000))
+    logs(monkeypatch, SINGLE, export=one, since="365000d")
     assert capsys.readouterr().out.startswith("one\n")
 
 

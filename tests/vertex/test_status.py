@@ -9,6 +9,7 @@ import pytest
 
 from tests.compiled_stacks import compiled_stack
 from tests.vertex.manifests import experiment, job
+from xmgen.executors.vertex.runtime import RUNTIME
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.events import Progress
 from xmgen.pulumi_cli.trials import Trial
@@ -48,7 +49,7 @@ def test_the_status_is_that_of_the_job_when_it_was_last_seen(
         "initErrors": errors,
     }
     export = json.dumps({"deployment": {"resources": [resource]}})
-    assert trials.custom_jobs(plan, trials.job_states(export)) == [
+    assert RUNTIME.recorded(plan, export) == [
         Trial(
             name=first,
             arguments={"a": "1"},

@@ -25,7 +25,7 @@ def question_of_up(stack: CompiledStack, export: str | None) -> tuple[str, str]:
     """
     state = resources(export) if export is not None else []
     there = {(resource.type, resource.name) for resource in state if not resource.delete}
-    wanted = dict.fromkeys(stack.declared)
+    wanted = {(made.type, made.name): None for made in stack.declared.resources if made.type in (CLUSTER, NODE_POOL)}
     wanted |= {(unit.type, name): None for unit in stack.units for name in unit.resources}
     recorded = runtime(stack).recorded(stack, export)
     run = sum(unit.status in ("waiting", "failed", "stopped") for unit in recorded)

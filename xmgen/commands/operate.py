@@ -200,7 +200,7 @@ def _refuse_absent(project: Project, work: Session) -> None:
 def _begun(project: Project, compiled: CompiledStack, options: Options) -> Session:
     """A session on a compiled stack; raises InputError where its configuration would not do."""
     stack = compiled.name
-    read = configuration.of_stack(project, stack)
+    read = configuration.of_configuration(compiled.declared.configuration)
     configured.refuse_wrong(project, stack, read, options.settings, options.secrets)
     packages.refuse_missing(project, stack)
     runtime(compiled).refuse_undecided(project, compiled, options.settings)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 
-from xmgen.errors import OperationError, Problem
+from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
 from xmgen.pulumi_cli import trials
 from xmgen.pulumi_cli.events import Progress
@@ -55,6 +55,9 @@ class LiveStatus:
 
 GONE = "The cluster is gone, and with it what was on it."
 """What is said of what `Reruns.forgets` is about."""
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+"""Title, columns and rows."""
 
 OnEvent = Callable[[Event], str]
 """Told of an event of Pulumi's; returns what went wrong because of it, in a sentence, or nothing."""
@@ -113,6 +116,10 @@ class Runtime(ABC):
         Raises OperationError where there is nothing to show, InputError for a window that there is not.
         """
 
+    def tables(self, stack: CompiledStack) -> list[Table]:
+        """What `inspect` shows of a compiled stack beside its resources and units."""
+        return []
+
     def recorded(self, stack: CompiledStack, export: str | None) -> list[Trial]:
         """How the units stood when the stack's state was written."""
         return trials.recorded(stack, export)
@@ -151,8 +158,12 @@ def _of_module(module: str) -> Runtime:
 
 
 def runtime(stack: CompiledStack) -> Runtime:
-    """Of a compiled stack."""
-    return _of_module(RUNTIMES[stack.runs])
+    """Of a compiled stack. Raises InputError for one that runs where no executor of this xmgen does."""
+    runs = stack.declared.runs
+    if runs not in RUNTIMES:
+        hint = f"compile it again, or use the xmgen that compiled it; known: {', '.join(RUNTIMES)}"
+        raise InputError(Problem(f"runs on {runs!r}, which this xmgen knows nothing of", where=stack.name, hint=hint))
+    return _of_module(RUNTIMES[runs])
 
 
 def runtimes() -> list[Runtime]:

@@ -12,7 +12,7 @@ def render(plan: Plan) -> dict[str, str]:
     """The files of the stack's folder: path relative to it -> text."""
     head = f"# {header(plan.experiment)}\n"
     files = dict(_modules(plan))
-    files[resources.FILE] = head + resources_yaml.dump(plan.declared)
+    files[resources.FILE] = head + resources_yaml.dump(plan.declared, plan.notes)
     if plan.declared.workloads is not None:
         # One YAML document per resource, in the user's order.
         documents = (manifest for unit in plan.units for manifest in unit.manifests)

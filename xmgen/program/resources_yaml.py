@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never, cast
 
 import yaml
@@ -37,11 +37,13 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def dump(declared: Declared) -> str:
-    """The text below the header."""
+def dump(declared: Declared, notes: Sequence[str] = ()) -> str:
+    """The text below the header. notes: what a reader should know."""
     document: Manifest = {"format": FORMAT, "runs": declared.runs}
     if declared.cluster:
         document["cluster"] = declared.cluster
+    if notes:
+        document["notes"] = list(notes)
     text = _block(document)
     if declared.configuration:
         text += _section("configuration", {name: _key(key) for name, key in sorted(declared.configuration.items())})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from xmgen import arguments, resource_types, setting_rules
 from xmgen.catalog.pools import NodePool
+from xmgen.executors.vertex.worker_pools import worker_pools
 from xmgen.experiment import (
     Arg,
     BazelBinary,
@@ -72,7 +72,12 @@ def render(plan: Plan) -> str:
         resources=_resources(plan),
         beside=surroundings(plan.declared),
         pools=[_pool(pool) for pool in plan.cluster.pools] if plan.cluster else [],
-        worker_pools=worker_pools(plan),
+        worker_pools=worker_pools(
+            (experiment.units[unit.position].jobs, body)
+            for unit in plan.units
+            if unit.executor == "vertex"
+            for body in unit.manifests
+        ),
         notes=plan.notes,
         needed=[
             {"name": name, "secret": key.secret}
@@ -121,38 +126,6 @@ def _pool(pool: NodePool) -> dict[str, str]:
         "provisioning": pool.provisioning,
         "nodes": f"{pool.min_nodes} to {pool.max_nodes}",
     }
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerPool:
-    """What the CustomJobs of a stack pay for. units: how many have such a worker pool."""
-
-    job: str
-    machine: str
-    accelerator: str
-    provisioning: str
-    replicas: int
-    units: int = 0
-
-
-def worker_pools(plan: Plan) -> list[WorkerPool]:
-    """In the order of the units; equal ones once."""
-    counts: Counter[WorkerPool] = Counter()
-    for unit in plan.units:
-        if unit.executor != "vertex":
-            continue
-        [body] = unit.manifests
-        spec: Any = body["jobSpec"]
-        strategy = spec.get("scheduling", {}).get("strategy", "on-demand").lower().replace("_", "-")
-        jobs = plan.experiment.units[unit.position].jobs
-        for job, pool in zip(jobs, spec["workerPoolSpecs"], strict=True):
-            machine = pool["machineSpec"]
-            accelerator = machine.get("tpuTopology", "")
-            if "acceleratorType" in machine:
-                accelerator = f"{machine['acceleratorCount']} x {machine['acceleratorType']}"
-            way = "reservation" if "reservationAffinity" in machine else strategy
-            counts[WorkerPool(job.name, machine["machineType"], accelerator, way, pool["replicaCount"])] += 1
-    return [replace(pool, units=count) for pool, count in counts.items()]
 
 
 def shared_arguments(jobs: list[Job]) -> list[tuple[Arg, ...]]:

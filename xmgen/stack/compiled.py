@@ -12,22 +12,17 @@ from typing import Any, Literal
 
 import yaml
 
+from xmgen import resource_types
 from xmgen.errors import InputError, Problem
 from xmgen.executors.gke.jobs import AFTER_ANNOTATION, RESOURCE_ANNOTATION
 from xmgen.executors.gke.jobs import UNIT_LABEL as JOBS_UNIT_LABEL
 from xmgen.executors.vertex.custom_jobs import UNIT_LABEL as CUSTOM_JOBS_UNIT_LABEL
-from xmgen.experiment import Experiment, JobRequirements
-from xmgen.locations import region_of
+from xmgen.experiment import Experiment
 from xmgen.plan.model import Manifest
 from xmgen.project import LOCK_FILE, STACKS, Project
-from xmgen.resource_types import CLUSTER, CUSTOM_JOB, JOB, NODE_POOL, RUN
-from xmgen.stack import documents, lock, recompile
+from xmgen.stack import documents, lock, recompile, resources
 from xmgen.stack.documents import Document
-
-Runs = Literal["local", "gke", "vertex", "cluster"]
-"""What a stack's work units run on; `cluster` for a stack that is but a cluster."""
-
-OBJECTS = "manifests/objects.yaml"
+from xmgen.stack.resources import DeclaredResources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +70,24 @@ class CompiledCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledStack:
-    """experiment: as it was compiled. runs: what its units run on. units: in its order. cluster: None where there is
-    none. objects: what Jobs need beside themselves. declared: type and name of the clusters and node pools that the
-    stack makes.
+    """experiment: as it was compiled. declared: the resources of the program. units: the work units, in the
+    experiment's order. cluster: that jobs run on, or that the stack is; None where there is none.
     """
 
     experiment: Experiment
-    runs: Runs
+    declared: DeclaredResources
     units: tuple[CompiledUnit, ...]
     cluster: CompiledCluster | None = None
-    objects: tuple[Manifest, ...] = ()
-    declared: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
         return self.experiment.stack
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """What is on the cluster beside the Jobs, as Kubernetes has it."""
+        kinds = [each for each in self.declared.resources if each.type.startswith("kubernetes:")]
+        return [resources.kubernetes_object(each) for each in kinds]
 
 
 Read = Callable[[str], str | None]
@@ -122,21 +120,17 @@ def read(project: Project, stack: str) -> CompiledStack:
 def of_files(experiment: Experiment, text: Read) -> CompiledStack:
     """text: gives the files of the stack's folder. Raises InputError as `read` does."""
     folder = f"{STACKS}/{experiment.stack}"
-    executors = {job.executor.kind for unit in experiment.units for job in unit.jobs}
-    if len(executors) > 1:
-        raise _unfit(f"{folder}/{LOCK_FILE}", f"its jobs run in several places: {', '.join(sorted(executors))}")
-    executor = next(iter(executors), None)
-    manifests = _MANIFESTS[executor] if executor else None
-    units = tuple(_units(experiment, manifests, text)) if manifests else ()
-    runs = manifests.runs if manifests else "local" if experiment.pools is None else "cluster"
-    on_cluster = runs in ("gke", "cluster")
+    listed = text(resources.FILE)
+    if listed is None:
+        raise _unfit(f"{folder}/{resources.FILE}", "is not there; an older xmgen compiled the stack")
+    declared = resources.parse(listed, f"{folder}/{resources.FILE}")
+    units: list[CompiledUnit] = []
+    if declared.workloads is not None:
+        units = _units(experiment, declared.workloads, f"{folder}/{declared.workloads.manifests}", text)
+    elif experiment.units:
+        raise _unfit(f"{folder}/{resources.FILE}", f"has no workloads, and {LOCK_FILE} has {len(experiment.units)}")
     return CompiledStack(
-        experiment=experiment,
-        runs=runs,
-        units=units,
-        cluster=_cluster(experiment) if on_cluster else None,
-        objects=tuple(each.head for each in _documents(folder, OBJECTS, text, None)) if on_cluster else (),
-        declared=tuple(_declared(text)) if on_cluster else (),
+        experiment=experiment, declared=declared, units=tuple(units), cluster=_cluster(declared, folder)
     )
 
 
@@ -144,53 +138,30 @@ def of_files(experiment: Experiment, text: Read) -> CompiledStack:
 
 
 @dataclass(frozen=True, slots=True)
-class _Manifests:
-    """How an executor's manifests say of which unit a document is.
+class _Says:
+    """How manifests of a type say of which unit a document is, each as a function of the document.
 
     keys: the top-level keys that say it. unit: its logical name. resource: that of the document's own resource.
-    after: what it waits for, by the identities of other documents; None where it does not say. identity: of a document.
+    identity: by which others mean the document. after: those that it waits for; None where it does not say.
     """
 
-    runs: Runs
-    type: str
-    file: str
-    keys: frozenset[str]
-    unit: Callable[[Any], str]
-    resource: Callable[[Any], str]
-    identity: Callable[[Any], str]
-    after: Callable[[Any], Sequence[str] | None]
+    keys: frozenset[str] = frozenset({"name", "dependsOn"})
+    unit: Callable[[Any], str] = lambda run: run["name"]
+    resource: Callable[[Any], str] = lambda run: run["name"]
+    identity: Callable[[Any], str] = lambda run: run["name"]
+    after: Callable[[Any], Sequence[str] | None] = lambda run: run.get("dependsOn", [])
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-_MANIFESTS: Mapping[str, _Manifests] = {
-    "local": _Manifests(
-        "local",
-        RUN,
-        "manifests/local.yaml",
-        frozenset({"name", "dependsOn"}),
-        unit=lambda run: run["name"],
-        resource=lambda run: run["name"],
-        identity=lambda run: run["name"],
-        after=lambda run: run.get("dependsOn", []),
-    ),
-    "kubernetes": _Manifests(
-        "gke",
-        JOB,
-        "manifests/jobs.yaml",
-        frozenset({"apiVersion", "kind", "metadata"}),
+_SAYS: Mapping[str, _Says] = {
+    resource_types.JOB: _Says(
+        keys=frozenset({"apiVersion", "kind", "metadata"}),
         unit=lambda job: job["metadata"]["labels"][JOBS_UNIT_LABEL],
         resource=lambda job: job["metadata"]["annotations"][RESOURCE_ANNOTATION],
         identity=lambda job: job["metadata"]["name"],
-        after=lambda job: _words(job["metadata"]["annotations"].get(AFTER_ANNOTATION, "")),
+        after=lambda job: job["metadata"]["annotations"].get(AFTER_ANNOTATION, "").split(),
     ),
-    "vertex": _Manifests(
-        "vertex",
-        CUSTOM_JOB,
-        "manifests/vertex/jobs.yaml",
-        frozenset({"displayName", "labels"}),
+    resource_types.CUSTOM_JOB: _Says(
+        keys=frozenset({"displayName", "labels"}),
         unit=lambda job: job["labels"][CUSTOM_JOBS_UNIT_LABEL],
         resource=lambda job: job["labels"][CUSTOM_JOBS_UNIT_LABEL],
         identity=lambda job: job["labels"][CUSTOM_JOBS_UNIT_LABEL],
@@ -198,62 +169,57 @@ _MANIFESTS: Mapping[str, _Manifests] = {
         after=lambda job: None,
     ),
 }
-"""By the kind of an executor."""
+"""By the type of the resources: bodies that others have laid down. Documents of our own have a `name`, and may have
+`dependsOn`."""
 
 
-def _units(experiment: Experiment, of: _Manifests, text: Read) -> list[CompiledUnit]:
-    where = f"{STACKS}/{experiment.stack}/{of.file}"
+def _units(experiment: Experiment, workloads: resources.Workloads, where: str, text: Read) -> list[CompiledUnit]:
+    says = _SAYS.get(workloads.type, _Says())
     by_unit: dict[str, list[Document]] = {}
+    of_unit: dict[str, list[str]] = {}
     unit_of: dict[str, str] = {}
     after: dict[str, list[str] | None] = {}
-    resources: dict[str, list[str]] = {}
-    for number, document in enumerate(_documents(f"{STACKS}/{experiment.stack}", of.file, text, of.keys), start=1):
+    for number, document in enumerate(_documents(where, text(workloads.manifests), says.keys), start=1):
         try:
-            unit, resource, identity = (str(say(document.head)) for say in (of.unit, of.resource, of.identity))
-            waits_for = of.after(document.head)
+            unit, resource, identity = (str(say(document.head)) for say in (says.unit, says.resource, says.identity))
+            waits_for = says.after(document.head)
         except (KeyError, TypeError, AttributeError):
             raise _unfit(where, f"document {number} does not say of which work unit it is") from None
         if identity in unit_of:
             raise _unfit(where, f"two documents are called {identity}")
         unit_of[identity] = unit
         by_unit.setdefault(unit, []).append(document)
-        resources.setdefault(unit, []).append(resource)
+        of_unit.setdefault(unit, []).append(resource)
         after[unit] = None if waits_for is None else [*(after.get(unit) or []), *waits_for]
     if len(by_unit) != len(experiment.units):
         raise _unfit(where, f"has {len(by_unit)} work units, and {LOCK_FILE} has {len(experiment.units)}")
-    names_of_units = list(by_unit)
-    result: list[CompiledUnit] = []
-    for position, name in enumerate(names_of_units):
-        depends_on = tuple(names_of_units[other] for other in experiment.units[position].depends_on)
+    names = list(by_unit)
+    units: list[CompiledUnit] = []
+    for position, name in enumerate(names):
+        depends_on = tuple(names[other] for other in experiment.units[position].depends_on)
         said = after[name]
         if said is not None and {unit_of.get(identity, "") for identity in said} != set(depends_on):
             raise _unfit(where, f"{name} waits for others than {LOCK_FILE} has")
-        result.append(
+        units.append(
             CompiledUnit(
                 name=name,
                 position=position,
-                type=of.type,
-                resources=tuple(resources[name]),
+                type=workloads.type,
+                resources=tuple(of_unit[name]),
                 documents=tuple(by_unit[name]),
                 depends_on=depends_on,
             )
         )
-    return result
+    return units
 
 
-def _documents(folder: str, path: str, text: Read, keys: frozenset[str] | None) -> list[Document]:
-    """Those of a file; none where there is no such file and `keys` is None. keys: None for all of them."""
-    content = text(path)
-    if content is None:
-        if keys is None:
-            return []
-        raise _unfit(f"{folder}/{path}", "is not there")
+def _documents(where: str, text: str | None, keys: frozenset[str]) -> list[Document]:
+    if text is None:
+        raise _unfit(where, "is not there")
     try:
-        if keys is not None:
-            return documents.read(content, keys)
-        return [Document(document) for document in documents.read_all(content)]
+        return documents.read(text, keys)
     except yaml.YAMLError as error:
-        raise _unfit(f"{folder}/{path}", f"is not as it was compiled: {_one_line(error)}") from None
+        raise _unfit(where, f"is not as it was compiled: {_one_line(error)}") from None
 
 
 def _one_line(error: Exception) -> str:
@@ -268,26 +234,29 @@ def _unfit(where: str, message: str) -> _UnfitError:
     return _UnfitError(Problem(message, where=where, hint="compile it again"))
 
 
-# The cluster. resources.yaml will say all of it; until then the lock file and the program do.
+# The cluster
 
-_IN_PROGRAM = re.compile(r'gcp\.container\.(Cluster|NodePool)\(\s+"([^"]+)"')
-
-
-def _declared(text: Read) -> list[tuple[str, str]]:
-    types = {"Cluster": CLUSTER, "NodePool": NODE_POOL}
-    return [(types[kind], name) for kind, name in _IN_PROGRAM.findall(text("cluster.py") or "")]
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
-def _cluster(experiment: Experiment) -> CompiledCluster:
-    choice = experiment.cluster
-    if choice is not None and choice.kind != "own":
-        return CompiledCluster(kind=choice.kind, name=choice.name, location=choice.location)
-    asked: list[JobRequirements] = [job.executor.requirements for unit in experiment.units for job in unit.jobs]
-    asked += [pool.requirements for pool in experiment.pools or ()]
-    locations = {each.location for each in asked if each.location}
-    if choice is not None and choice.location:
-        locations = {choice.location}
-    if len(locations) > 1:
-        # Zones of one region: the cluster is regional.
-        locations = {region_of(each) for each in locations}
-    return CompiledCluster(location=next(iter(locations), None))
+def _cluster(declared: DeclaredResources, folder: str) -> CompiledCluster | None:
+    kind, _, rest = declared.cluster.partition(":")
+    name, _, location = rest.partition("@")
+    match kind:
+        case "":
+            return None
+        case "own":
+            made = declared.of_type(resource_types.CLUSTER)
+            return CompiledCluster(location=_literal(declared, made[0].properties.get("location")) if made else None)
+        case "stack" | "existing":
+            return CompiledCluster(kind=kind, name=name, location=location or None)
+        case _:
+            raise _unfit(f"{folder}/{resources.FILE}", f"{declared.cluster!r} is no cluster")
+
+
+def _literal(declared: DeclaredResources, value: object) -> str | None:
+    """A text of the list, through its variables; None where only the configuration says it."""
+    for _ in declared.variables:
+        if isinstance(value, str) and (reference := _REFERENCE.fullmatch(value)):
+            value = declared.variables.get(reference[1])
+    return value if isinstance(value, str) and "${" not in value else None

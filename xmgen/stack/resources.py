@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from xmgen.errors import InputError, Problem
 from xmgen.plan.resources import ConfigurationKey
 
 FILE = "resources.yaml"
 FORMAT = 1
-
-Runs = Literal["local", "gke", "vertex", "cluster"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +41,14 @@ class Workloads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredResources:
-    """cluster: whose it is, as `--cluster` takes it; empty where there is none."""
+    """runs: what the work units run on, such as `gke`; `cluster` of a stack that is but a cluster.
 
-    runs: Runs
+    cluster: whose it is, as `--cluster` takes it; empty where there is none. notes: what a reader should know.
+    """
+
+    runs: str
     cluster: str = ""
+    notes: tuple[str, ...] = ()
     configuration: Mapping[str, ConfigurationKey] = field(default_factory=dict[str, ConfigurationKey])
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
     resources: tuple[DeclaredResource, ...] = ()
@@ -95,12 +97,10 @@ def parse(text: str, where: str) -> DeclaredResources:
 
 
 def _document(document: dict[str, Any]) -> DeclaredResources:
-    runs = document["runs"]
-    if runs not in ("local", "gke", "vertex", "cluster"):
-        raise ValueError(runs)
     return DeclaredResources(
-        runs=runs,
+        runs=_text(document["runs"]),
         cluster=_text(document.get("cluster", "")),
+        notes=tuple(_text(note) for note in document.get("notes", [])),
         configuration={
             _text(name): ConfigurationKey(
                 type="boolean" if key["type"] == "boolean" else "string",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import cast
 
 from xmgen import names, resource_types
@@ -123,8 +124,10 @@ def _beside_jobs(plan: Plan) -> Iterator[Resource]:
     if plan.controllers:
         yield _kubernetes_account(CONTROLLERS_ACCOUNT, namespace, ("*controllers_roles", "*controllers_rights"))
     yield from _secrets(plan, namespace)
-    for manifest in plan.objects:
-        yield _object(manifest, namespace)
+    objects = [_object(manifest, namespace) for manifest in plan.objects]
+    # A role and what gives it have one name.
+    for key, made in zip(names.unique(each.key for each in objects), objects, strict=True):
+        yield replace(made, key=key)
 
 
 def _controllers(plan: Plan, namespace: str) -> Iterator[Resource]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from xmgen.errors import OperationError, Problem
-from xmgen.executors.base import LiveStatus, LogWindow, Reruns, Runtime
+from xmgen.executors.base import LiveStatus, LogWindow, Reruns, Runtime, Table
 from xmgen.executors.vertex import bucket, live, logs
+from xmgen.executors.vertex.worker_pools import worker_pools
 from xmgen.project import Project
 from xmgen.provider.settings import Settings, read
 from xmgen.pulumi_cli import secret_texts, trials
@@ -36,6 +38,12 @@ class VertexRuntime(Runtime):
         self, project: Project, stack: CompiledStack, units: Sequence[str], window: LogWindow, *, follow: bool
     ) -> Iterator[str | Problem]:
         return logs.of_units(project, stack, units, window, provider_settings, follow=follow)
+
+    def tables(self, stack: CompiledStack) -> list[Table]:
+        jobs = (stack.experiment.units[unit.position].jobs for unit in stack.units)
+        pools = worker_pools(zip(jobs, (unit.manifests[0] for unit in stack.units), strict=True))
+        columns = ("job", "machine", "accelerator", "provisioning", "replicas", "work units")
+        return [("Worker pools", columns, [astuple(pool) for pool in pools])] if pools else []
 
     def recorded(self, stack: CompiledStack, export: str | None) -> list[Trial]:
         return live.units(stack, trials.job_states(export))
