@@ -170,16 +170,14 @@ def _list(value: list[Input], name: str, *, snake: bool) -> str:
 
 def _joined(parts: Sequence[str | Variable | Output | Setting]) -> str:
     if all(isinstance(part, str) or (isinstance(part, Variable) and part.plain) for part in parts):
-        return 'f"' + "".join(_in_format(part) for part in parts) + '"'
+        return f"f{python_literal(''.join(map(_in_format, parts)))}"
     return f"pulumi.Output.concat({', '.join(expression(part) for part in parts)})"
 
 
 def _in_format(part: str | Variable | Output | Setting) -> str:
-    if isinstance(part, Variable):
-        return f"{{{part.name}}}"
-    return (
-        python_literal(f"'{part}")[2:-1].replace("{", "{{").replace("}", "}}").replace('\\"', '"').replace('"', '\\"')
-    )
+    if isinstance(part, str):
+        return part.replace("{", "{{").replace("}", "}}")
+    return f"{{{expression(part)}}}"
 
 
 def _setting(setting: Setting) -> str:

@@ -26,7 +26,10 @@ def python(template: str, **values: Value | object) -> str:
     """A module: rendered, parsed, imports sorted and unused ones dropped, formatted."""
     source = render_template(template, **values)
     ast.parse(source, filename=template)
-    source = _ruff(source, "check", "--quiet", "--fix", "--select=I,F401", *_IMPORTS)
+    return formatted(_ruff(source, "check", "--quiet", "--fix", "--select=I,F401", *_IMPORTS))
+
+
+def formatted(source: str) -> str:
     return _ruff(source, "format", "--quiet")
 
 
