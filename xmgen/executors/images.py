@@ -38,6 +38,12 @@ class Image:
     entrypoint: Sequence[str] | None = None
 
 
+def reference(name: str, tag: str) -> str:
+    """Stands for an image of the stack until the program knows its digest. The content hash makes changed code a
+    changed job."""
+    return f"<xmgen:image:{name}:{tag}>"
+
+
 def image(executable: Executable, name: str, experiment: Experiment) -> PlannedImage | str | Problem:
     """The image to build, the prebuilt image's name, or why a cluster cannot run the executable."""
     if (refusal := registry.problem(executable.name, getattr(executable, "push_image_tag", None))) is not None:

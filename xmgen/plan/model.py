@@ -88,7 +88,7 @@ class PlannedUnit:
     name: str
     identity: str
     position: int
-    executor: Literal["local", "kubernetes", "vertex"]
+    executor: str
     manifests: tuple[Manifest, ...]
     depends_on: tuple[str, ...] = ()
 

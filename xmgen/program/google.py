@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmgen.executors.gke.jobs import image_reference
+from xmgen.executors import images
 from xmgen.plan.model import Plan, header
 from xmgen.program.python import python
 
@@ -10,7 +10,7 @@ from xmgen.program.python import python
 def images_module(plan: Plan, settings: str) -> str:
     """`images.py`. settings: the stack's module that has the project and the region."""
     declared = plan.declared
-    tags = {image.name: image_reference(image.name, image.tag) for image in plan.images}
+    tags = {image.name: images.reference(image.name, image.tag) for image in plan.images}
     return python(
         "stack/images.py.j2",
         header=header(plan.experiment),

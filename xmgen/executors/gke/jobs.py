@@ -170,12 +170,6 @@ def job_logical_name(unit: WorkUnit, job: Job, unit_name: str) -> str:
     return unit_name if len(unit.jobs) == 1 else f"{unit_name}-{names.slug(job.name) or names.short_hash(job.name)}"
 
 
-def image_reference(name: str, tag: str) -> str:
-    """Stands for an image of the stack until the program knows its digest. The content hash makes changed code a
-    changed Job."""
-    return f"<xmgen:image:{name}:{tag}>"
-
-
 def needs_service(manifest: Manifest) -> bool:
     """Whether a Job's pods have names in DNS."""
     spec = cast(dict[str, dict[str, Manifest]], manifest["spec"])

@@ -14,7 +14,7 @@ from xmgen.executors.addresses import texts_of
 from xmgen.executors.gke import jobs as kubernetes
 from xmgen.executors.gke import objects as kubernetes_objects
 from xmgen.executors.gke import services
-from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, Local, ShellSafeArg, Volume
+from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, ShellSafeArg, Volume
 from xmgen.plan import places
 from xmgen.plan.model import Plan
 from xmgen.plan.places import Key, place
@@ -33,12 +33,9 @@ _RESERVED = (kubernetes.SHARED_MEMORY, kubernetes.OUTPUT_FOLDER)
 def problems(experiment: Experiment) -> list[Problem]:
     """Of its jobs and their executors."""
     known = {e.name for e in experiment.executables if images.known_entrypoint(e) is not None}
-    secrets = {reference.token for reference in experiment.references if reference.kind == "secret"}
     result: list[Problem] = []
     for unit in experiment.units:
         for job in unit.jobs:
-            if isinstance(job.executor, Local) and secrets:
-                result += _secrets_here(job, secrets, place(unit, job.name))
             if isinstance(job.executor, Kubernetes):
                 result += _job(job, job.executable in known, place(unit, job.name))
                 result += _called_like_the_waiter(job, job.executor, place(unit, job.name))
@@ -138,15 +135,6 @@ def _no_filestore(experiment: Experiment, shared: Plan | None) -> list[Problem]:
             hint=f"{there}, or buckets instead of the claims",
         )
     ]
-
-
-def _secrets_here(job: Job, secrets: set[str], where: str) -> Iterator[Problem]:
-    if any(secret in text for text in texts_of(job) for secret in secrets):
-        yield Problem(
-            "has a secret of the stack's configuration, which the Local executor does not hand on",
-            where=where,
-            hint="a job on this machine inherits the environment: let the program read the variable",
-        )
 
 
 def _job(job: Job, entrypoint_known: bool, where: str) -> Iterator[Problem]:
