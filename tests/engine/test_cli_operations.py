@@ -409,6 +409,9 @@ def reads_a_secret(user: User) -> None:
     main = user.root / "stacks" / "rates" / "__main__.py"
     text = 'config = pulumi.Config()\npulumi.export("length", config.require_secret("key").apply(len))\n'
     main.write_text(f"{main.read_text()}\nimport pulumi\n{text}")
+    declared = main.with_name("resources.yaml")
+    key = "configuration:\n  key: {type: string, secret: true, required: true}\n"
+    declared.write_text(declared.read_text().replace("resources:\n", f"{key}resources:\n", 1))
 
 
 def with_secret(user: User, *arguments: str, value: str, **environment: str) -> subprocess.CompletedProcess[str]:
