@@ -12,21 +12,28 @@ from click.testing import CliRunner
 
 from tests import on_gke
 from tests.builders import experiment, job, python_container
+from tests.reviewing import compared, files
 from xmgen import sources
 from xmgen.cli import cli
 from xmgen.experiment import Experiment, JobRequirements, Local
 from xmgen.plan import planner
-from xmgen.review.compare import Reason, ResourceChange, StackChange, UnitChange, compare
-from xmgen.review.report import markdown
-from xmgen.stack import lock
+from xmgen.resource_types import EXECUTABLE, RUN
+from xmgen.review.changes import PropertyChange, ResourceChange
+from xmgen.review.compare import ProjectChange, StackChange
+from xmgen.review.report import report
+from xmgen.review.units import Reason, UnitChange
 
 Change = tuple[str, dict[str, str], tuple[Reason, ...]]
 
 
 def changes(old: Experiment, new: Experiment) -> list[Change]:
     """Change, varying arguments and reasons of each unit that is touched."""
-    result = compare("sweep", planner.plan(old), planner.plan(new))
-    return [(unit.change, dict(unit.arguments), unit.reasons) for unit in result.units]
+    units = compared(files(old), files(new)).units
+    return [(unit.change, dict(unit.arguments), unit.reasons) for unit in units]
+
+
+def markdown(*changes: StackChange) -> str:
+    return report(ProjectChange(), changes)
 
 
 def sweep(*points: str, more: str = "", **fields: object) -> Experiment:
@@ -163,55 +170,68 @@ def test_which_units_run_again_and_why(old: Experiment, new: Experiment, expecte
 
 
 def test_a_units_name_before_and_its_resources() -> None:
-    old = planner.plan(sweep("lr=1", "lr=2", more="steps=10"))
-    new = planner.plan(sweep("lr=1", more="steps=10", executables=(python_container(digest="sha256:" + "1" * 64),)))
-    kept, gone = (unit.name for unit in old.units)
-    assert compare("sweep", old, new) == StackChange(
+    old = sweep("lr=1", "lr=2", more="steps=10")
+    new = sweep("lr=1", more="steps=10", executables=(python_container(digest="sha256:" + "1" * 64),))
+    kept, gone = (unit.name for unit in planner.plan(old).units)
+    change = compared(files(old), files(new))
+    [executable] = change.resources
+    assert change == StackChange(
         stack="sweep",
         change="changed",
+        type=RUN,
         units=(
             UnitChange("run again", kept, {}, (Reason("code", "trainer"),)),
             UnitChange("removed", gone, {"lr": "2"}),
         ),
         unchanged=0,
         resources=(
-            ResourceChange("changed", "xmgen:local:Executable", "trainer", ("digest",)),
-            ResourceChange("replaced", "xmgen:local:Run", kept, ("jobs",)),
-            ResourceChange("removed", "xmgen:local:Run", gone),
+            ResourceChange(
+                "changed",
+                EXECUTABLE,
+                "trainer",
+                (PropertyChange("digest", "sha256:" + "0" * 64, "sha256:" + "1" * 64, "update"),),
+                old=executable.old,
+                new=executable.new,
+            ),
         ),
+        program=("stacks/sweep/__main__.py", "stacks/sweep/executables.py"),
     )
 
 
 def test_a_renamed_unit_says_what_it_was() -> None:
-    old, new = planner.plan(sweep("lr=1")), planner.plan(sweep("lr=2"))
-    (unit,) = compare("sweep", old, new).units
-    assert (unit.was, unit.unit) == (old.units[0].name, new.units[0].name)
+    old, new = sweep("lr=1"), sweep("lr=2")
+    (unit,) = compared(files(old), files(new)).units
+    assert (unit.was, unit.unit) == (planner.plan(old).units[0].name, planner.plan(new).units[0].name)
 
 
 def test_a_whole_stack_that_comes_or_goes() -> None:
-    plan = planner.plan(sweep("lr=1", "lr=2"))
-    come, gone = compare("sweep", None, plan), compare("sweep", plan, None)
+    there = files(sweep("lr=1", "lr=2"))
+    come, gone = compared({}, there), compared(there, {})
     assert (come.change, [unit.change for unit in come.units]) == ("added", ["added", "added"])
     assert (gone.change, [unit.change for unit in gone.units]) == ("removed", ["removed", "removed"])
-    assert compare("sweep", plan, plan) == StackChange(stack="sweep", change="unchanged", unchanged=2)
+    assert compared(there, there) == StackChange(stack="sweep", change="unchanged", type=RUN, unchanged=2)
 
 
 def test_a_run_that_only_moves_among_the_others_is_no_change() -> None:
-    old, moved = planner.plan(sweep("lr=1", "lr=2")), planner.plan(sweep("lr=0", "lr=2", "lr=1"))
-    assert compare("sweep", old, planner.plan(sweep("lr=2", "lr=1"))) == StackChange("sweep", "unchanged", unchanged=2)
-    assert compare("sweep", old, moved).resources == (ResourceChange("added", "xmgen:local:Run", moved.units[0].name),)
+    old = files(sweep("lr=1", "lr=2"))
+    assert compared(old, files(sweep("lr=2", "lr=1"))) == StackChange("sweep", "unchanged", type=RUN, unchanged=2)
+    moved = compared(old, files(sweep("lr=0", "lr=2", "lr=1")))
+    assert ([(unit.change, unit.arguments) for unit in moved.units], moved.unchanged) == ([("added", {"lr": "0"})], 2)
 
 
 def test_markdown_says_what_a_reviewer_asks() -> None:
-    old = planner.plan(sweep("lr=1", "lr=2", more="steps=10"))
-    new = planner.plan(sweep("lr=1", "lr=3", more="steps=20"))
-    one, three = (unit.name for unit in new.units)
-    two = old.units[1].name
+    old, new = sweep("lr=1", "lr=2", more="steps=10"), sweep("lr=1", "lr=3", more="steps=20")
+    one, three = (unit.name for unit in planner.plan(new).units)
+    two = planner.plan(old).units[1].name
     unchanged = StackChange(stack="other", change="unchanged", unchanged=1)
-    assert markdown([compare("sweep", old, new), unchanged]) == (
+    assert markdown(compared(files(old), files(new)), unchanged) == (
         "## Stack `sweep`\n"
         "\n"
-        "Work units: 1 run again, 1 added, 1 removed, 0 unchanged.\n"
+        "**Resources**\n"
+        "\n"
+        "- work units: 2 removed, 2 added\n"
+        "\n"
+        "**Work units**: 1 run again, 1 added, 1 removed, 0 unchanged.\n"
         "\n"
         "| change | work unit | arguments that vary | because of |\n"
         "|---|---|---|---|\n"
@@ -219,26 +239,20 @@ def test_markdown_says_what_a_reviewer_asks() -> None:
         f"| added | `{three}` | `lr=3` |  |\n"
         f"| removed | `{two}` | `lr=2` |  |\n"
         "\n"
-        "Resources:\n"
-        "\n"
-        "- `xmgen:local:Run`: 2 added\n"
-        "- `xmgen:local:Run`: 2 removed\n"
-        "\n"
         "1 other stack unchanged.\n"
     )
-    assert markdown([unchanged]) == "No stack changes.\n"
+    assert markdown(unchanged) == "No stack changes.\n"
 
 
 def test_what_a_removed_stack_leaves_up_is_said() -> None:
-    text = markdown([compare("sweep", planner.plan(experiment(job())), None)])
+    text = markdown(compared(files(experiment(job())), {}))
     assert "## Stack `sweep` (removed)\n" in text
     assert "\n\nWhat is up of it stays up until `xmgen destroy sweep`, which needs nothing of its folder.\n\n" in text
 
 
 def test_no_argument_becomes_markup() -> None:
-    old = planner.plan(experiment(job("--text=a")))
-    new = planner.plan(experiment(job("--text=`b` | <script>\n## c")))
-    text = markdown([compare("sweep", old, new)])
+    old, new = experiment(job("--text=a")), experiment(job("--text=`b` | <script>\n## c"))
+    text = markdown(compared(files(old), files(new)))
     assert "| `text`: `a` → `` `b` \\| <script> ## c `` |" in text
 
 
@@ -254,13 +268,15 @@ class Repository:
         identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"]
         subprocess.run(["git", *identity, *arguments], cwd=self.root, check=True, capture_output=True)
 
-    def write(self, text: str) -> None:
-        folder = self.root / "stacks" / "sweep"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "experiment.lock.json").write_text(text)
+    def write(self, made: Experiment) -> None:
+        for path, text in files(made).items():
+            if path != "Pulumi.yaml":
+                (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.root / path).write_text(text)
 
-    def commit(self, text: str, tag: str) -> None:
-        self.write(text)
+    def commit(self, made: Experiment | None, tag: str) -> None:
+        if made is not None:
+            self.write(made)
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", tag)
         self.git("tag", tag)
@@ -272,8 +288,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     root = tmp_path / "ml"
     root.mkdir()
     repository = Repository(root)
-    repository.commit(lock.dumps(sweep("lr=1")), "one")
-    repository.commit(lock.dumps(sweep("lr=1", "lr=2")), "two")
+    repository.commit(sweep("lr=1"), "one")
+    repository.commit(sweep("lr=1", "lr=2"), "two")
     monkeypatch.chdir(root)
     return repository
 
@@ -296,7 +312,7 @@ def test_two_commits_are_compared(repository: Repository) -> None:
 
 def test_without_a_head_the_working_tree_is_compared(repository: Repository) -> None:
     assert review("--base", "two") == {"change": "unchanged", "units": [], "problem": ""}
-    repository.write(lock.dumps(sweep("lr=2")))
+    repository.write(sweep("lr=2"))
     assert review("--base", "two") == {"change": "changed", "units": ["removed"], "problem": ""}
 
 
@@ -306,7 +322,7 @@ def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(reposito
     (code / "train.py").write_text("1\n")
     (repository.root / "code" / "launcher.py").touch()
     executable = python_container(digest=sources.digest(code))
-    repository.commit(lock.dumps(sweep("lr=1", executables=(executable,))), "compiled")
+    repository.commit(sweep("lr=1", executables=(executable,)), "compiled")
 
     def said(*arguments: str) -> str:
         return CliRunner().invoke(cli, ["review", "--base", "compiled", *arguments], catch_exceptions=False).stdout
@@ -314,8 +330,9 @@ def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(reposito
     assert said() == "No stack changes.\n"
     (code / "train.py").write_text("2\n")
     assert said() == (
-        "No stack changes.\n\nStack `sweep` is stale: the code of `trainer` is not what was compiled. "
-        "`xmgen compile code/launcher.py --stack sweep` compiles it.\n"
+        "Stack `sweep` is stale: the code of `trainer` is not what was compiled. "
+        "`xmgen compile code/launcher.py --stack sweep` compiles it.\n\n"
+        "No stack changes, as far as their lists of resources and work units say.\n"
     )
     assert json.loads(said("--json"))["stacks"][0]["stale"] == ["trainer"]
     assert said("--head", "compiled") == "No stack changes.\n"
@@ -326,35 +343,36 @@ def test_code_that_is_not_what_was_compiled_is_said_of_the_working_tree(reposito
 
 def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> None:
     """Of a launch script that was not compiled, and of a generated file that was edited by hand."""
-    launcher, program = repository.root / "code" / "launcher.py", repository.root / "stacks" / "sweep" / "cluster.py"
+    launcher, program = repository.root / "code" / "launcher.py", repository.root / "stacks" / "sweep" / "jobs.py"
     code = repository.root / "code" / "trainer"
     code.mkdir(parents=True)
     (code / "train.py").write_text("1\n")
     launcher.write_text("1\n")
-    program.write_text("1\n")
-    text = lock.dumps(sweep("lr=1", executables=(python_container(digest=sources.digest(code)),)))
-    repository.commit(text, "compiled")
+    made = sweep("lr=1", executables=(python_container(digest=sources.digest(code)),))
+    repository.commit(made, "compiled")
     launcher.write_text("2\n")
-    program.write_text("2\n")
+    program.write_text(program.read_text() + "import os\n")
     (repository.root / "elsewhere").write_text("")
     said = (
-        "No stack changes, as far as their lock files say.\n\n"
-        "Stack `sweep`: `code/launcher.py`, `stacks/sweep/cluster.py` changed, and its lock file, of which this review "
-        "is, did not. `xmgen check sweep` says whether the stack is what its source compiles to.\n"
+        "Stack `sweep`: `code/launcher.py`, `stacks/sweep/jobs.py` changed, and its lock file did not. "
+        "`xmgen check sweep` says whether the stack is what its source compiles to.\n\n"
+        "## Stack `sweep`\n\n"
+        "**Program**: `stacks/sweep/jobs.py` changed; `xmgen check sweep` says whether that is of a compile.\n\n"
+        "**Work units**: 1 unchanged.\n"
     )
 
     def markdown_of(*arguments: str) -> str:
         return CliRunner().invoke(cli, ["review", *arguments], catch_exceptions=False).stdout
 
     assert markdown_of("--base", "compiled") == said
-    repository.commit(text, "edited")
+    repository.commit(None, "edited")
     assert markdown_of("--base", "compiled", "--head", "edited") == said
     assert json.loads(markdown_of("--base", "compiled", "--json"))["stacks"][0]["files"] == [
         "code/launcher.py",
-        "stacks/sweep/cluster.py",
+        "stacks/sweep/jobs.py",
     ]
     # With the lock file it was compiled.
-    repository.commit(lock.dumps(sweep("lr=1", "lr=2")), "recompiled")
+    repository.commit(sweep("lr=1", "lr=2"), "recompiled")
     assert "lock file" not in markdown_of("--base", "compiled")
 
 
@@ -365,7 +383,7 @@ def test_a_location_that_the_lock_file_leaves_to_the_settings_is_read_there(repo
         settings.write_text(f"config:\n  gcp:project: acme\n  experiments:location: {zone}\n")
 
     set_location("europe-west4-a")
-    repository.commit(lock.dumps(on_gke.experiment()), "up")
+    repository.commit(on_gke.experiment(), "up")
     assert review("--base", "up") == {"change": "unchanged", "units": [], "problem": ""}
     set_location("europe-west4-b")
     moved = {"change": "changed", "units": ["run again"], "problem": ""}
@@ -374,11 +392,12 @@ def test_a_location_that_the_lock_file_leaves_to_the_settings_is_read_there(repo
     repository.git("tag", "moved")
     assert review("--base", "up", "--head", "moved") == moved
     settings.write_bytes(b"\xff")
-    assert review("--base", "up") == {"change": "unchanged", "units": [], "problem": ""}
+    assert "Pulumi.sweep.yaml: cannot be read" in str(review("--base", "up")["problem"])
 
 
 def test_a_stack_that_cannot_be_read_is_said_so_and_no_error(repository: Repository) -> None:
-    repository.commit('{"version": 0}', "unreadable")
+    (repository.root / "stacks/sweep/experiment.lock.json").write_text('{"version": 0}')
+    repository.commit(None, "unreadable")
     result = review("--base", "unreadable", "--head", "two")
     assert "version 0 of the lock file" in str(result["problem"])
 
@@ -388,6 +407,8 @@ def test_a_lock_file_that_never_ends_is_not_read(repository: Repository) -> None
     lock_file.unlink()
     lock_file.symlink_to("/dev/zero")
     assert review("--base", "two")["change"] == "removed"
+    repository.commit(None, "link")
+    assert "a link, which nothing here follows" in str(review("--base", "two", "--head", "link")["problem"])
 
 
 @pytest.mark.parametrize("ref", ["nothing", "--output=/tmp/x", ""])

@@ -1,53 +1,68 @@
-"""The plans of the stacks as a commit, or the working tree, has them."""
+"""The files of a project as a commit, or the working tree, has them."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from errno import ENOENT
-from os import strerror
 
-from xmgen.errors import InputError, Problem, XmgenError
+from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.plan.model import Plan
-from xmgen.project import LOCK_FILE, STACKS, Project
-from xmgen.review.settings import Read
-from xmgen.stack import lock
+from xmgen.project import LOCK_FILE, PULUMI_FILE, STACKS, Project
 
-Plans = dict[str, Plan | XmgenError]
-"""By stack; the error of one whose lock file this xmgen cannot read or plan."""
+_LINK = "120000"
+"""Git's mode of a symbolic link."""
+
+_SETTINGS = f"{STACKS}/Pulumi."
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is compared. read: the text of its files."""
+    """What is compared. stacks: those that are compiled. settings: stacks whose settings are committed, or would be.
 
-    plans: Plans
-    read: Read
+    read: the text of a file by its path in the project, None where there is none. Raises InputError for a link, and for
+    what is no text.
+    """
+
+    stacks: frozenset[str]
+    settings: frozenset[str]
+    read: Callable[[str], str | None]
 
 
 def of_commit(project: Project, ref: str) -> Side:
     """Raises InputError when there is no such commit, or the project is not in a Git repository."""
     commit = _commit(project, ref)
-    paths = (_git(project, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{STACKS}/") or "").split("\0")
-    found = [path.split("/") for path in paths]
-    stacks = [parts[1] for parts in found if len(parts) == 3 and parts[2] == LOCK_FILE]
+    listed = _git(project, "ls-tree", "-r", "-z", commit, "--", f"{STACKS}/", PULUMI_FILE) or ""
+    modes = {path: entry.split(" ")[0] for entry, _, path in (line.partition("\t") for line in listed.split("\0"))}
 
-    def read(path: str) -> str:
-        return _git(project, "show", f"{commit}:./{path}") or ""
+    def read(path: str) -> str | None:
+        if path not in modes:
+            return None
+        if modes[path] == _LINK:
+            raise _unreadable(f"{ref}, {path}", "a link, which nothing here follows")
+        return _git(project, "cat-file", "blob", f"{commit}:./{path}")
 
-    return Side({stack: _plan(read, stack, f"{ref}, ") for stack in stacks}, read)
+    return _side(modes, read)
 
 
 def of_working_tree(project: Project) -> Side:
-    def read(path: str) -> str:
-        file = project.root / path
-        if not file.is_file():
-            # Nor a device, which may never end.
-            raise FileNotFoundError(ENOENT, strerror(ENOENT), str(file))
-        return file.read_text(encoding="utf-8")
+    """What is committed of it or would be; files that Git ignores are one user's own."""
+    listed = _git(project, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f"{STACKS}/")
+    paths = dict.fromkeys((listed or "").split("\0"), "")
 
-    return Side({stack: _plan(read, stack, "") for stack in project.stacks()}, read)
+    def read(path: str) -> str | None:
+        file = project.root / path
+        if any(part.is_symlink() for part in (file, *file.parents) if part.is_relative_to(project.root / STACKS)):
+            raise _unreadable(path, "a link, which nothing here follows")
+        try:
+            # Nor a device, which may never end.
+            return file.read_text(encoding="utf-8") if file.is_file() else None
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreadable(path, str(error)) from None
+
+    side = _side(paths, read)
+    there = frozenset(stack for stack in side.settings if project.settings(stack).is_file())
+    return Side(frozenset(project.stacks()), there, read)
 
 
 def changed_paths(project: Project, base: str, head: str | None) -> frozenset[str]:
@@ -72,22 +87,16 @@ def is_not_compiled(project: Project, experiment: Experiment) -> bool:
     return experiment.source in changed and lock_file not in changed
 
 
-def _plan(read: Read, stack: str, side: str) -> Plan | XmgenError:
-    # `is_not_compiled` is for commands that do without it.
-    from xmgen.plan import planner
+def _side(paths: Mapping[str, str], read: Callable[[str], str | None]) -> Side:
+    parts = [path.split("/") for path in paths]
+    stacks = frozenset(part[1] for part in parts if len(part) == 3 and part[2] == LOCK_FILE)
+    ended = [path for path in paths if path.startswith(_SETTINGS) and path.endswith(".yaml")]
+    settings = (path.removeprefix(_SETTINGS).removesuffix(".yaml") for path in ended)
+    return Side(stacks, frozenset(name for name in settings if name and "/" not in name), read)
 
-    where = f"{side}stack {stack}"
 
-    def experiment(name: str) -> Experiment:
-        """Of any stack, whose cluster others may share."""
-        return lock.loads(read(f"{STACKS}/{name}/{LOCK_FILE}"), f"{side}stack {name}", name)
-
-    try:
-        return planner.plan(experiment(stack), experiment)
-    except XmgenError as error:
-        return error
-    except (OSError, UnicodeDecodeError) as error:
-        return InputError(Problem(f"cannot be read: {error}", where=where))
+def _unreadable(where: str, why: str) -> InputError:
+    return InputError(Problem(f"cannot be read: {why}", where=where))
 
 
 def _commit(project: Project, ref: str) -> str:

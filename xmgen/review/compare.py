@@ -1,315 +1,215 @@
-"""Two plans of one stack -> which units and resources a change adds, removes and touches. Pure."""
+"""The committed files of two sides -> what a change means for each stack, and for the project. Runs nothing."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Literal
 
-from xmgen import arguments, resource_types
-from xmgen.experiment import WorkUnit
-from xmgen.plan.model import Manifest, Plan
-from xmgen.review import executors, moves
-from xmgen.review.resources import Declared, inputs_of_unit, resources
+from xmgen.errors import InputError, Problem
+from xmgen.plan.resources import ConfigurationKey
+from xmgen.project import PULUMI_FILE, STACKS
+from xmgen.resource_types import CLUSTER
+from xmgen.review import changes, committed, highlights, quantities, resolve, settings, units, workloads
+from xmgen.review.changes import Comparison, ResourceChange
+from xmgen.review.commits import Side
+from xmgen.review.committed import Committed
+from xmgen.review.highlights import Exposure, Grant, Move
+from xmgen.review.quantities import Quantity
+from xmgen.review.resolve import View
+from xmgen.review.settings import SettingChange, Settings
 from xmgen.review.stale import Stale
+from xmgen.review.units import UnitChange
 
+_TOLD = ("manifests/", "resources.yaml", "experiment.lock.json", "SUMMARY.md")
+"""Of a stack's folder: what this comparison, or a compile, says in other words."""
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a unit runs again.
-
-    argument:    `name` (an environment variable has a `$`) was `old` and is `new`; None where it was or is absent.
-    code:        the content of the executable `name`.
-    executable:  its definition, such as the base image.
-    executor:    where and with what requirements the job `name` runs; `old` and `new` say what differs.
-    predecessor: the unit `name`, for which it waits, runs again or is another one.
-    cluster:     all jobs of the stack move from the cluster `old` to `new`.
-    region:      the same on Vertex AI.
-    manifest:    `name` in what is declared in the cloud differs, for none of the other reasons.
-    """
-
-    kind: Literal["argument", "code", "executable", "executor", "predecessor", "cluster", "region", "manifest"]
-    name: str
-    old: str | None = None
-    new: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UnitChange:
-    """unit: the logical name; of a removed unit, the one it had. was: the name it had, when that was another one.
-    arguments: those that vary in the experiment.
-    """
-
-    change: Literal["added", "removed", "run again"]
-    unit: str
-    arguments: Mapping[str, str]
-    reasons: tuple[Reason, ...] = ()
-    was: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceChange:
-    """change: `replaced` where Pulumi certainly deletes it and creates another; `changed` may be that, too.
-    properties: the inputs that differ; empty of what is added or removed.
-    """
-
-    change: Literal["added", "removed", "changed", "replaced"]
-    type: str
-    name: str
-    properties: tuple[str, ...] = ()
+_SHAPES = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""What comes of files that no xmgen wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackChange:
-    """change: of the stack as a whole. unchanged: number of units that stay as they are.
-    problem: why the stack cannot be compared; empty when it was.
+    """change: of the stack as a whole. unchanged: number of units that stay as they are. type: of the units' resources.
+    secrets: newly used, by the names of their settings. needs: other settings without which it does not run any more.
+    program: other files of its folder that changed, such as the program and Dockerfiles.
+    problems: what could not be compared, and why.
     stale: code, source and generated files that differ from what was compiled, which the comparison does not know.
     """
 
     stack: str
     change: Literal["added", "removed", "changed", "unchanged"]
+    lost: tuple[ResourceChange, ...] = ()
+    moves: tuple[Move, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
+    secrets: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    quantities: tuple[Quantity, ...] = ()
+    resources: tuple[ResourceChange, ...] = ()
+    type: str = ""
     units: tuple[UnitChange, ...] = ()
     unchanged: int = 0
-    resources: tuple[ResourceChange, ...] = ()
-    problem: str = ""
+    program: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     stale: Stale | None = None
 
 
-CODE = frozenset({"digest", "exclude", "ignore", "requirements", "elsewhere"})
-"""What of an executable follows from the files in its folder; the rest is its definition."""
-
-_MOVES: Mapping[str, Mapping[str, str]] = {
-    "cluster": {
-        resource_types.CLUSTER: "location",
-        resource_types.NODE_POOL: "cluster",
-        **dict.fromkeys((resource_types.JOB, *resource_types.OBJECTS.values()), "provider"),
-    },
-    "region": {resource_types.CUSTOM_JOB: "region"},
-}
-"""By kind of reason: the types of resources that cannot move, and the input that says that they would have to."""
-
-Shape = tuple[str, str, tuple[str, ...]]
-"""Role, label and names of the jobs: units of different shape are never the same trial."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """A unit with what a comparison needs of it.
+class ProjectChange:
+    """settings: of Pulumi.yaml. files: others that run with every stack."""
 
-    manifests: what is declared of it in the cloud, where any difference replaces it.
-    varying: the arguments that vary in the experiment. point: names of those that vary among units of its shape.
-    """
-
-    name: str
-    unit: WorkUnit
-    named: Mapping[str, str]
-    varying: Mapping[str, str]
-    depends_on: tuple[str, ...]
-    shape: Shape
-    point: frozenset[str]
-    manifests: tuple[Manifest, ...]
+    settings: tuple[SettingChange, ...] = ()
+    files: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
-def compare(stack: str, old: Plan | None, new: Plan | None) -> StackChange:
-    """old, new: None where the stack does not exist. What is compared is what would happen to a stack that is `up`."""
-    before, after = _units(old), _units(new)
-    moved = _moved(old, new)
-    units = _unit_changes(before, after, _changed_executables(old, new), moved)
-    touched = sum(change.change != "removed" for change in units)
-    changed = _resource_changes(old, new, units, moved)
-    return StackChange(
-        stack=stack,
-        change="added" if old is None else "removed" if new is None else "changed" if units or changed else "unchanged",
-        units=tuple(units),
-        unchanged=len(after) - touched,
-        resources=tuple(changed),
-    )
+@dataclass(slots=True)
+class Comparer:
+    """Two sides of a project. changed: the paths of all files that differ."""
 
+    before: Side
+    after: Side
+    changed: frozenset[str] = frozenset()
+    _views: dict[str, tuple[View, View]] = field(default_factory=dict[str, tuple[View, View]])
 
-def _units(plan: Plan | None) -> dict[str, _Unit]:
-    if plan is None:
-        return {}
-    units = [plan.experiment.units[planned.position] for planned in plan.units]
-    named = [arguments.named(unit) for unit in units]
-    id_ = str(plan.experiment.experiment_id)
-    names = arguments.varying(named, without=id_)
-    shapes = [(unit.role, unit.label, tuple(job.name for job in unit.jobs)) for unit in units]
-    alike: dict[Shape, list[dict[str, str]]] = defaultdict(list)
-    for shape, values in zip(shapes, named, strict=True):
-        alike[shape].append(values)
-    points = {shape: frozenset(arguments.varying(values, without=id_)) for shape, values in alike.items()}
-    return {
-        planned.name: _Unit(
-            name=planned.name,
-            unit=unit,
-            named=values,
-            varying={name: values[name] for name in names if name in values},
-            depends_on=planned.depends_on,
-            shape=shape,
-            point=points[shape],
-            manifests=() if planned.executor == "local" else planned.manifests,
+    def project(self) -> ProjectChange:
+        files = sorted(
+            path for path in self.changed if path == f"{STACKS}/__main__.py" or path.startswith(f"{STACKS}/.plugin/")
         )
-        for planned, unit, values, shape in zip(plan.units, units, named, shapes, strict=True)
-    }
+        try:
+            found = settings.of_project(settings.project_file(self.before), settings.project_file(self.after))
+        except InputError as error:
+            return ProjectChange(files=(*files, PULUMI_FILE), problems=tuple(map(str, error.problems)))
+        return ProjectChange(found, tuple(files))
+
+    def stacks(self) -> list[StackChange]:
+        names = self.before.stacks | self.after.stacks | self.before.settings | self.after.settings
+        return [self.stack(name) for name in sorted(names)]
+
+    def stack(self, name: str) -> StackChange:
+        old, new = self._committed(name)
+        change = "added" if old is None else "removed" if new is None else "changed"
+        program = self._program(name) if old is not None else ()
+        try:
+            return self._compared(name, old, new, program)
+        except InputError as error:
+            return StackChange(name, change, program=program, problems=tuple(map(str, error.problems)))
+        except _SHAPES as error:
+            problem = Problem(f"is not as xmgen writes it ({type(error).__name__})", where=f"{STACKS}/{name}")
+            return StackChange(name, change, program=program, problems=(str(problem),))
+
+    def _compared(
+        self, name: str, old: Committed | None, new: Committed | None, program: tuple[str, ...]
+    ) -> StackChange:
+        read, unread = self._settings(name)
+        before, after = self._resolved(name, old, new, read)
+        both = old is not None and new is not None
+        comparable = all(side is None or side.declared is not None for side in (old, new))
+        compared = changes.compare(before, after) if comparable else Comparison()
+        found = compared.changes if new is not None else ()
+        beside = workloads.beside(before, after, compared, old, new) if old and new else None
+        touched, unchanged = units.changes(old, new, beside)
+        of_settings = settings.changes(name, *read, _secrets(old) | _secrets(new))
+        found_problems = (problem for side in (old, new) if side for problem in side.problems)
+        problems = tuple(dict.fromkeys((*found_problems, *unread)))
+        odd = [side for side in (old, new) if side is not None and not units.is_of_one_compile(side)]
+        if odd:
+            problems += (f"{STACKS}/{name}: the lock file and the manifests have different work units",)
+        documents = [side.documents if side is not None else () for side in (old, new)]
+        differs = touched or compared.changes or of_settings or program or problems or not both
+        whole = (
+            "unchanged" if not differs else "changed" if both or old is new else "added" if old is None else "removed"
+        )
+        return StackChange(
+            stack=name,
+            change=whole,
+            lost=tuple(highlights.lost(found)),
+            moves=tuple(highlights.moves(before, after, found)) if both else (),
+            grants=tuple(highlights.grants(before, after, found)),
+            exposures=(*highlights.exposures(before, after, found), *highlights.rights_of_jobs(*documents)),
+            secrets=tuple(sorted(_secrets(new) - _secrets(old))),
+            needs=tuple(sorted(_needs(new) - _needs(old))) if both else (),
+            settings=of_settings,
+            quantities=tuple(
+                quantities.quantities(before.resources.values(), after.resources.values(), *documents)
+                if comparable and new is not None
+                else ()
+            ),
+            resources=compared.changes,
+            type=(new or old or Committed(None, None)).type,
+            units=tuple(touched),
+            unchanged=unchanged,
+            program=program,
+            problems=problems,
+        )
+
+    def _committed(self, stack: str) -> tuple[Committed | None, Committed | None]:
+        sides = (self.before, self.after)
+        old, new = (committed.read(side, stack) if stack in side.stacks else None for side in sides)
+        return old, new
+
+    def _resolved(
+        self, name: str, old: Committed | None, new: Committed | None, read: tuple[Settings, Settings], depth: int = 0
+    ) -> tuple[View, View]:
+        """What the stack declares on each side, with what is known put in. depth: 1 of a stack that another asks."""
+
+        def other(stack: str, output: str, *, after: bool) -> object:
+            """An output of another stack, which has a cluster that others share."""
+            opaque = f"${{stack {stack}.{output}}}"
+            if depth or stack == name:
+                return opaque
+            views = self._other(stack)
+            value = views[after].variables.get(output)
+            if isinstance(value, str) and "${" not in value:
+                return value
+            found = changes.compare(*views).changes if after else ()
+            replaced = any(each.type == CLUSTER and each.change == "replaced" for each in found)
+            return f"{opaque} (another)" if replaced else opaque
+
+        def view(side: Committed | None, known: settings.Known, *, after: bool) -> View:
+            if side is None or side.declared is None:
+                return View()
+            return resolve.view(side.declared, known, lambda stack, output: other(stack, output, after=after))
+
+        is_on_both = old is not None and new is not None
+        before, after = settings.known(*read, alone=not is_on_both, secrets=_secrets(old) | _secrets(new))
+        return view(old, before, after=False), view(new, after, after=True)
+
+    def _other(self, stack: str) -> tuple[View, View]:
+        if stack not in self._views:
+            committed, read, _ = self._committed(stack), *self._settings(stack)
+            self._views[stack] = self._resolved(stack, *committed, read, depth=1)
+        return self._views[stack]
+
+    def _settings(self, stack: str) -> tuple[tuple[Settings, Settings], tuple[str, ...]]:
+        """And why they cannot be read."""
+        problems: list[str] = []
+
+        def read(side: Side) -> Settings:
+            try:
+                return settings.read(side, stack)
+            except InputError as error:
+                problems.extend(map(str, error.problems))
+                return Settings()
+
+        return (read(self.before), read(self.after)), tuple(problems)
+
+    def _program(self, stack: str) -> tuple[str, ...]:
+        folder = f"{STACKS}/{stack}/"
+        paths = (path for path in self.changed if path.startswith(folder))
+        return tuple(sorted(path for path in paths if not path.removeprefix(folder).startswith(_TOLD)))
 
 
-def _moved(old: Plan | None, new: Plan | None) -> Reason | None:
-    """Why all units run again whatever else changed, if they do."""
-    if old is None or new is None:
-        return None
-    if clusters := moves.clusters(old.cluster, new.cluster):
-        return Reason("cluster", "cluster", *clusters)
-    if regions := moves.regions(old.vertex, new.vertex):
-        return Reason("region", "region", *regions)
-    return None
+def _secrets(stack: Committed | None) -> set[str]:
+    return {name for name, key in _keys(stack) if key.secret}
 
 
-def _changed_executables(old: Plan | None, new: Plan | None) -> dict[str, Reason]:
-    """By the name that jobs know them by."""
-    if old is None or new is None:
-        return {}
-    before = {executable.name: asdict(executable) for executable in old.experiment.executables}
-    result: dict[str, Reason] = {}
-    for executable in new.experiment.executables:
-        differing = _differing(before.get(executable.name, asdict(executable)), asdict(executable))
-        if differing:
-            kind = "code" if CODE.issuperset(differing) else "executable"
-            result[executable.name] = Reason(kind, executable.name)
-    return result
+def _needs(stack: Committed | None) -> set[str]:
+    return {name for name, key in _keys(stack) if key.required and not key.secret}
 
 
-def _unit_changes(
-    before: Mapping[str, _Unit], after: Mapping[str, _Unit], executables: Mapping[str, Reason], moved: Reason | None
-) -> list[UnitChange]:
-    gone = [unit for name, unit in before.items() if name not in after]
-    come = [unit for name, unit in after.items() if name not in before]
-    pairs = _pairs(gone, come)
-    counterparts = {new.name: old for old, new in pairs} | {name: before[name] for name in after if name in before}
-    again: set[str] = set()
-    changes: list[UnitChange] = []
-    # A unit comes after those it waits for.
-    for unit in after.values():
-        old = counterparts.get(unit.name)
-        if old is None:
-            changes.append(UnitChange("added", unit.name, unit.varying))
-            again.add(unit.name)
-            continue
-        reasons = _reasons(old, unit, executables, again)
-        reasons += [moved] if moved else [] if reasons else _of_manifests(old, unit)
-        if reasons or old.name != unit.name:
-            was = old.name if old.name != unit.name else ""
-            changes.append(UnitChange("run again", unit.name, unit.varying, tuple(reasons), was))
-            again.add(unit.name)
-    paired = {old.name for old, _ in pairs}
-    changes += [UnitChange("removed", unit.name, unit.varying) for unit in gone if unit.name not in paired]
-    return changes
-
-
-def _reasons(old: _Unit, new: _Unit, executables: Mapping[str, Reason], again: set[str]) -> list[Reason]:
-    reasons = [
-        Reason("argument", name, old.named.get(name), new.named.get(name))
-        for name in dict.fromkeys([*new.named, *old.named])
-        if old.named.get(name) != new.named.get(name) and old.name != new.name
-    ]
-    for was, job in zip(old.unit.jobs, new.unit.jobs, strict=True):
-        if was.executable != job.executable:
-            reasons.append(Reason("executable", job.executable, was.executable, job.executable))
-        if was.executor != job.executor:
-            reasons.append(Reason("executor", job.name, *executors.difference(was.executor, job.executor)))
-        if job.executable in executables:
-            reasons.append(executables[job.executable])
-    reasons += [Reason("predecessor", name) for name in new.depends_on if name in again]
-    if len(old.depends_on) != len(new.depends_on):
-        known = {reason.name for reason in reasons if reason.kind == "predecessor"}
-        differing = set(old.depends_on).symmetric_difference(new.depends_on) - known
-        reasons += [Reason("predecessor", name) for name in sorted(differing)]
-    return list(dict.fromkeys(reasons))
-
-
-def _of_manifests(old: _Unit, new: _Unit) -> list[Reason]:
-    """Such as a label: neither a Job nor a CustomJob can be changed. Nothing of a unit that is another one anyway."""
-    if old.name != new.name:
-        return []
-    names = [
-        name
-        for was, manifest in zip(old.manifests, new.manifests, strict=False)
-        if was != manifest
-        for name in _differing(inputs_of_unit(was), inputs_of_unit(manifest))
-    ]
-    return [Reason("manifest", name) for name in dict.fromkeys(names)]
-
-
-def _pairs(gone: Sequence[_Unit], come: Sequence[_Unit]) -> list[tuple[_Unit, _Unit]]:
-    """Units that went and came and are the same trial with something else changed.
-
-    A trial is known by its point in the sweep: the arguments that vary. What all trials share may change without making
-    another trial of it. So two units are paired when they agree in every argument that varies before or after; else,
-    when the sweep has got or lost a dimension, when they agree in those that vary both before and after.
-    """
-    pairs: list[tuple[_Unit, _Unit]] = []
-    for shape in dict.fromkeys(unit.shape for unit in gone):
-        old = [unit for unit in gone if unit.shape == shape]
-        new = [unit for unit in come if unit.shape == shape]
-        old_names = old[0].point
-        new_names = new[0].point if new else frozenset[str]()
-        for names in (old_names | new_names, old_names & new_names):
-            # Nothing in common is no point to agree in, unless nothing varies at all.
-            if not names and old_names | new_names:
-                continue
-            found = _agreeing(old, new, sorted(names))
-            pairs += found
-            taken = {unit.name for pair in found for unit in pair}
-            old = [unit for unit in old if unit.name not in taken]
-            new = [unit for unit in new if unit.name not in taken]
-    return pairs
-
-
-def _agreeing(old: Iterable[_Unit], new: Iterable[_Unit], names: Sequence[str]) -> list[tuple[_Unit, _Unit]]:
-    waiting: dict[tuple[str | None, ...], list[_Unit]] = defaultdict(list)
-    for unit in old:
-        waiting[tuple(unit.named.get(name) for name in names)].append(unit)
-    pairs: list[tuple[_Unit, _Unit]] = []
-    for unit in new:
-        if matches := waiting[tuple(unit.named.get(name) for name in names)]:
-            pairs.append((matches.pop(0), unit))
-    return pairs
-
-
-def _resource_changes(
-    old: Plan | None, new: Plan | None, units: Iterable[UnitChange], moved: Reason | None
-) -> list[ResourceChange]:
-    before, after = _by_key(old), _by_key(new)
-    bound: Mapping[str, str] = _MOVES[moved.kind] if moved else {}
-    again = {change.unit: change.reasons for change in units if change.change == "run again"}
-    changes: list[ResourceChange] = []
-    for key, resource in after.items():
-        if key not in before:
-            changes.append(ResourceChange("added", resource.type, resource.name))
-            continue
-        if resource.type == resource_types.RUN and resource.name not in again:
-            # Only its place among the units is another, and with it names that hold a number: nothing happens to it.
-            continue
-        properties = _differing(before[key].inputs, resource.inputs)
-        if resource.type == resource_types.RUN:
-            # Code reaches a unit's resource through its executable's outputs, a predecessor's run through its own.
-            through = ("after" if reason.kind == "predecessor" else "jobs" for reason in again[resource.name])
-            properties = tuple(dict.fromkeys([*properties, *through]))
-        if resource.type in bound:
-            properties = tuple(dict.fromkeys([*properties, bound[resource.type]]))
-        if properties:
-            replaced = resource.type in bound or resource.type in resource_types.WORK_UNITS.values()
-            change = "replaced" if replaced else "changed"
-            changes.append(ResourceChange(change, resource.type, resource.name, properties))
-    changes += [
-        ResourceChange("removed", resource.type, resource.name) for key, resource in before.items() if key not in after
-    ]
-    return changes
-
-
-def _by_key(plan: Plan | None) -> dict[tuple[str, str], Declared]:
-    return {} if plan is None else {(resource.type, resource.name): resource for resource in resources(plan)}
-
-
-def _differing(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(key for key in dict.fromkeys([*new, *old]) if old.get(key) != new.get(key))
+def _keys(stack: Committed | None) -> Iterable[tuple[str, ConfigurationKey]]:
+    declared = stack.declared if stack is not None else None
+    return declared.configuration.items() if declared is not None else ()
