@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -97,6 +98,15 @@ def test_what_differs_is_kept_and_named(tmp_path: Path) -> None:
     assert "kept first/train.py, which differs" in done.stdout
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_settings_are_committed_but_those_of_stacks_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text((ROOT / "templates/init/gitignore").read_text())
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    paths = ["stacks/Pulumi.llm.yaml", "stacks/llm/cluster.py", "stacks/Pulumi.my-llm.yaml", "stacks/my-llm/cluster.py"]
+    asked = ["git", "check-ignore", *paths]
+    ignored = subprocess.run(asked, cwd=tmp_path, check=False, capture_output=True, text=True).stdout.splitlines()
+    assert ignored == paths[2:]
 
 
 def test_another_kind_of_pulumi_project_is_refused(tmp_path: Path) -> None:

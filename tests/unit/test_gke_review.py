@@ -1,4 +1,4 @@
-"""What inspect, review and status say of stacks on GKE."""
+"""What inspect and status say of stacks on GKE."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from xmgen.pulumi_cli import events, trials
 from xmgen.pulumi_cli.state import StateResource
 from xmgen.pulumi_cli.trials import combined, job_status
 from xmgen.resource_types import CLUSTER, IMAGE, JOB, NODE_POOL
-from xmgen.review import report
-from xmgen.review.compare import ResourceChange, compare
 from xmgen.review.resources import resources
-
-CHANGED = replace(TRAINER, digest="sha256:changed")
 
 
 def sweep(*rates: str, **of_image: Any) -> Experiment:
@@ -61,74 +57,6 @@ def test_a_stack_on_anothers_cluster_has_none() -> None:
     pool = PoolRequest(requirements=kubernetes(T4).requirements)
     plan = planner.plan(made, {"team": cluster_only(pool)}.__getitem__)
     assert [each.type for each in resources(plan)] == [IMAGE, JOB]
-
-
-def changes(old: Experiment, new: Experiment) -> list[ResourceChange]:
-    return list(compare("sweep", planner.plan(old), planner.plan(new)).resources)
-
-
-def test_changed_code_changes_the_image_and_its_jobs() -> None:
-    old, new = sweep("1"), sweep("1", digest="sha256:new")
-    train, evaluate = planner.plan(new).units
-    assert changes(old, new) == [
-        ResourceChange("changed", IMAGE, "trainer", ("tag", "digest")),
-        ResourceChange("replaced", JOB, train.name, ("image",)),
-        ResourceChange("replaced", JOB, evaluate.name, ("image", "after")),
-    ]
-
-
-def test_a_trial_more_widens_its_pool() -> None:
-    old, new = experiment(job("--lr=1")), experiment(job("--lr=1"), job("--lr=2"))
-    [pool] = planner.plan(new).cluster.pools  # type: ignore[union-attr]
-    assert changes(old, new) == [
-        ResourceChange("changed", NODE_POOL, pool.name, ("autoscaling",)),
-        ResourceChange("added", JOB, planner.plan(new).units[1].name),
-    ]
-
-
-def test_a_jobs_own_name_which_is_all_over_a_slice_is_no_change() -> None:
-    old, new = (experiment(job(executor=kubernetes(SLICE)), executables=(each,)) for each in (TRAINER, CHANGED))
-    assert changes(old, new)[1:] == [
-        ResourceChange("replaced", JOB, planner.plan(new).units[0].name, ("image",)),
-    ]
-
-
-def test_a_pool_is_compared_as_the_program_has_it() -> None:
-    one, other = (job(f"--zone={zone}", executor=kubernetes(T4, location=f"europe-west4-{zone}")) for zone in "ab")
-    both, alone = experiment(one, other), experiment(one)
-    [kept] = planner.plan(alone).cluster.pools  # type: ignore[union-attr]
-    assert changes(both, alone)[:2] == [
-        ResourceChange("replaced", CLUSTER, "sweep", ("location",)),
-        # On a cluster of one zone it does not say its own.
-        ResourceChange("replaced", NODE_POOL, kept.name, ("nodeLocations", "cluster")),
-    ]
-
-
-def test_a_cluster_that_comes_to_have_filestore_changes() -> None:
-    old, new = cluster_only(), replace(cluster_only(), filestore=True)
-    assert changes(old, new) == [ResourceChange("changed", CLUSTER, "team", ("filestore",))]
-
-
-def test_a_service_is_compared_by_its_program() -> None:
-    served = (job(name="worker"), job(name="ps", executable="ps", executor=kubernetes(on={"service": True})))
-    server = replace(TRAINER, name="ps", path="ps")
-    old, new, other = (
-        experiment(served, executables=executables)
-        for executables in ((TRAINER, server), (TRAINER, replace(server, digest="sha256:new")), (CHANGED, server))
-    )
-    worker, service = (f"{planner.plan(old).units[0].name}-{name}" for name in ("worker", "ps"))
-    assert changes(old, new)[1:] == [ResourceChange("replaced", JOB, service, ("image",))]
-    assert changes(old, other)[1:] == [
-        ResourceChange("replaced", JOB, worker, ("image",)),
-        ResourceChange("replaced", JOB, service, ("waiter",)),
-    ]
-
-
-def test_markdown_counts_jobs_and_names_the_rest() -> None:
-    change = compare("sweep", planner.plan(sweep("1")), planner.plan(sweep("1", digest="sha256:new")))
-    text = report.markdown([change])
-    assert "- `kubernetes:batch/v1:Job`: 2 replaced" in text
-    assert "- `docker-build:index:Image` `trainer`: changed (`tag`, `digest`)" in text
 
 
 # How trials stand

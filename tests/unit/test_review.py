@@ -231,7 +231,7 @@ def test_markdown_says_what_a_reviewer_asks() -> None:
         "\n"
         "- work units: 2 removed, 2 added\n"
         "\n"
-        "**Work units**: 1 run again, 1 added, 1 removed, 0 unchanged.\n"
+        "Work units: 1 run again, 1 added, 1 removed, 0 unchanged.\n"
         "\n"
         "| change | work unit | arguments that vary | because of |\n"
         "|---|---|---|---|\n"
@@ -358,7 +358,7 @@ def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> N
         "`xmgen check sweep` says whether the stack is what its source compiles to.\n\n"
         "## Stack `sweep`\n\n"
         "**Program**: `stacks/sweep/jobs.py` changed; `xmgen check sweep` says whether that is of a compile.\n\n"
-        "**Work units**: 1 unchanged.\n"
+        "Work units: 1 unchanged.\n"
     )
 
     def markdown_of(*arguments: str) -> str:

@@ -62,7 +62,7 @@ def of_working_tree(project: Project) -> Side:
 
     side = _side(paths, read)
     there = frozenset(stack for stack in side.settings if project.settings(stack).is_file())
-    return Side(frozenset(project.stacks()), there, read)
+    return Side(side.stacks & set(project.stacks()), there, read)
 
 
 def changed_paths(project: Project, base: str, head: str | None) -> frozenset[str]:

@@ -217,7 +217,7 @@ def _property(change: PropertyChange) -> str:
 def _overview(change: StackChange) -> str:
     counts = Counter(unit.change for unit in change.units)
     texts = [f"{count:,} {kind}" for kind, count in counts.items()]
-    said = f"**Work units**: {', '.join([*texts, f'{change.unchanged:,} unchanged'])}."
+    said = f"Work units: {', '.join([*texts, f'{change.unchanged:,} unchanged'])}."
     shared = [reason for reason, count in _reasons(change.units).most_common(5) if count > 1]
     if shared:
         said += f" Run again because of {', '.join(_reason(reason) for reason in shared)}."
