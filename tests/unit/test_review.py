@@ -18,9 +18,9 @@ from xmgen.cli import cli
 from xmgen.experiment import Experiment, JobRequirements, Local
 from xmgen.plan import planner
 from xmgen.resource_types import EXECUTABLE, RUN
-from xmgen.review.changes import PropertyChange, ResourceChange
 from xmgen.review.compare import ProjectChange, StackChange
 from xmgen.review.report import report
+from xmgen.review.resources import PropertyChange, ResourceChange
 from xmgen.review.units import Reason, UnitChange
 
 Change = tuple[str, dict[str, str], tuple[Reason, ...]]

@@ -10,13 +10,13 @@ from xmgen.errors import InputError, Problem
 from xmgen.plan.resources import ConfigurationKey
 from xmgen.project import PULUMI_FILE, STACKS
 from xmgen.resource_types import CLUSTER
-from xmgen.review import changes, committed, highlights, quantities, resolve, settings, units, workloads
-from xmgen.review.changes import Comparison, ResourceChange
+from xmgen.review import committed, highlights, quantities, resolve, resources, settings, units, workloads
 from xmgen.review.commits import Side
 from xmgen.review.committed import Committed
 from xmgen.review.highlights import Exposure, Grant, Move
 from xmgen.review.quantities import Quantity
 from xmgen.review.resolve import View
+from xmgen.review.resources import Comparison, ResourceChange
 from xmgen.review.settings import SettingChange, Settings
 from xmgen.review.stale import Stale
 from xmgen.review.units import UnitChange
@@ -107,7 +107,7 @@ class Comparer:
         before, after = self._resolved(name, old, new, read)
         both = old is not None and new is not None
         comparable = all(side is None or side.declared is not None for side in (old, new))
-        compared = changes.compare(before, after) if comparable else Comparison()
+        compared = resources.compare(before, after) if comparable else Comparison()
         found = compared.changes if new is not None else ()
         beside = workloads.beside(before, after, compared, old, new) if old and new else None
         touched, unchanged = units.changes(old, new, beside)
@@ -118,7 +118,8 @@ class Comparer:
         if odd:
             problems += (f"{STACKS}/{name}: the lock file and the manifests have different work units",)
         documents = [side.documents if side is not None else () for side in (old, new)]
-        differs = touched or compared.changes or of_settings or program or problems or not both
+        secrets, needs = _secrets(new) - _secrets(old), (_needs(new) - _needs(old) if both else set[str]())
+        differs = touched or compared.changes or of_settings or program or problems or secrets or needs or not both
         whole = (
             "unchanged" if not differs else "changed" if both or old is new else "added" if old is None else "removed"
         )
@@ -129,8 +130,8 @@ class Comparer:
             moves=tuple(highlights.moves(before, after, found)) if both else (),
             grants=tuple(highlights.grants(before, after, found)),
             exposures=(*highlights.exposures(before, after, found), *highlights.rights_of_jobs(*documents)),
-            secrets=tuple(sorted(_secrets(new) - _secrets(old))),
-            needs=tuple(sorted(_needs(new) - _needs(old))) if both else (),
+            secrets=tuple(sorted(secrets)),
+            needs=tuple(sorted(needs)),
             settings=of_settings,
             quantities=tuple(
                 quantities.quantities(before.resources.values(), after.resources.values(), *documents)
@@ -164,7 +165,7 @@ class Comparer:
             value = views[after].variables.get(output)
             if isinstance(value, str) and "${" not in value:
                 return value
-            found = changes.compare(*views).changes if after else ()
+            found = resources.compare(*views).changes if after else ()
             replaced = any(each.type == CLUSTER and each.change == "replaced" for each in found)
             return f"{opaque} (another)" if replaced else opaque
 

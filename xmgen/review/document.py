@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from xmgen.review.changes import ResourceChange
 from xmgen.review.compare import ProjectChange, StackChange
+from xmgen.review.resources import ResourceChange
 
 
 def document(project: ProjectChange, changes: Sequence[StackChange]) -> dict[str, Any]:

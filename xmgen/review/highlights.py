@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from xmgen import resource_types as types
 from xmgen.resource_types.table import lookup
-from xmgen.review.changes import ResourceChange
 from xmgen.review.committed import Document
 from xmgen.review.resolve import REFERENCE, View
+from xmgen.review.resources import ResourceChange
 from xmgen.review.values import at, mappings
 from xmgen.stack.resources import DeclaredResource
 

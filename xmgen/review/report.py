@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from xmgen.resource_types.table import lookup
-from xmgen.review.changes import PropertyChange, ResourceChange
 from xmgen.review.compare import ProjectChange, StackChange
 from xmgen.review.highlights import Exposure, Grant, Move
+from xmgen.review.resources import PropertyChange, ResourceChange
 from xmgen.review.settings import SettingChange
 from xmgen.review.stale import Stale
 from xmgen.review.units import Reason, UnitChange

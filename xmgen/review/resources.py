@@ -1,116 +1,168 @@
-"""The resources that a plan declares, as a reviewer compares them."""
+"""Which resources a change adds, removes, changes and replaces, and for which of their properties. Pure."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
-from xmgen.executors.gke import services
-from xmgen.executors.gke.jobs import AFTER_ANNOTATION, job_name, resource_name
-from xmgen.executors.gke.objects import SKIP_AWAIT_ANNOTATION
-from xmgen.plan.model import Cluster, Manifest, Plan, Value
-from xmgen.program.resources_yaml import notation
-from xmgen.resource_types import CLUSTER, EXECUTABLE, IMAGE, NODE_POOL, OBJECTS, WORK_UNITS
+from xmgen.resource_types.effect import Change, Kind, effect
+from xmgen.resource_types.table import lookup
+from xmgen.review.resolve import REFERENCE, View
+from xmgen.review.values import differences, named_path
+from xmgen.stack.resources import DeclaredResource
+
+_ANOTHER = "another"
+"""Stands beside a reference to what is replaced: the text is as it was, and the value is not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """step: 1 for what can be created at once, else 1 more than the last it waits for.
-    inputs: as the program has them, and the text of a generated Dockerfile.
+class PropertyChange:
+    """path: `nodeConfig.diskSizeGb`, items of lists by their names. old, new: None where it was or is absent.
+
+    effect: `none` of what stays in the cloud as it was.
     """
 
+    path: str
+    old: Any
+    new: Any
+    effect: Kind
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is only that what it refers to is another."""
+        return isinstance(self.old, str) and str(self.new).replace(f" ({_ANOTHER})", "") == self.old
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """kept: what becomes of one that is removed or replaced: whether it stays in the cloud; None where that follows
+    from settings that nobody has committed.
+    old, new: the resource on either side, with what is known put in.
+    """
+
+    change: Literal["added", "removed", "changed", "replaced"]
     type: str
     name: str
-    step: int
-    depends_on: tuple[str, ...]
-    inputs: Mapping[str, Value]
+    changes: tuple[PropertyChange, ...] = ()
+    kept: bool | None = False
+    old: DeclaredResource | None = None
+    new: DeclaredResource | None = None
+
+    @property
+    def forced_by(self) -> tuple[str, ...]:
+        return tuple(change.path for change in self.changes if change.effect == "replace")
 
 
-def resources(plan: Plan) -> list[Declared]:
-    """In the order in which Pulumi can create them; within a step, in the experiment's.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """mark: makes an input of the new side one that differs from the old side's where what it refers to is another."""
 
-    Of a stack on a cluster those that an experiment decides about: neither network nor accounts.
-    """
-    result = [
-        Declared(
-            EXECUTABLE,
-            executable.name,
-            1,
-            (),
-            {**executable.inputs, "Dockerfile": executable.dockerfile},
-        )
-        for executable in plan.executables
+    changes: tuple[ResourceChange, ...] = ()
+    others: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] | None = None
+
+    def mark(self, value: Any) -> Any:
+        return _marked(value, self.others, self.renamed or {})
+
+
+def compare(old: View, new: View) -> Comparison:
+    """What is replaced has other outputs, for which what uses them may be replaced in turn."""
+    before, after = old.by_identity(), new.by_identity()
+    renamed = {key: before[identity][0] for identity, (key, _) in after.items() if identity in before}
+    renamed = {new_key: old_key for new_key, old_key in renamed.items() if new_key != old_key}
+    others = frozenset(key for identity, (key, _) in after.items() if identity not in before)
+    while True:
+        changes: list[ResourceChange] = []
+        replaced = set(others)
+        for identity, (key, resource) in after.items():
+            was = before[identity][1] if identity in before else None
+            change = _change(was, resource, others, renamed)
+            if change is not None:
+                changes.append(change)
+                replaced |= {key} if change.change == "replaced" else set()
+        if len(others) == len(replaced):
+            gone = (was for identity, (_, was) in before.items() if identity not in after)
+            removed = [ResourceChange("removed", was.type, was.name, kept=_is_kept(was), old=was) for was in gone]
+            return Comparison((*changes, *removed), others, renamed)
+        others = frozenset(replaced)
+
+
+def _change(
+    old: DeclaredResource | None, new: DeclaredResource, others: Collection[str], renamed: Mapping[str, str]
+) -> ResourceChange | None:
+    if old is None:
+        return ResourceChange("added", new.type, new.name, new=new)
+    inputs = cast("dict[str, Any]", _marked(new.properties, others, renamed))
+    ignored = cast("list[str]", new.options.get("ignoreChanges", []))
+    changes = [
+        change
+        for found in effect(new.type, old.properties, inputs, ignored).changes
+        for change in _told(found, new.properties)
     ]
-    if plan.cluster is not None:
-        result += _cluster(plan, plan.cluster)
-    result += _images(plan)
-    steps: dict[str, int] = {}
-    first = 2 if plan.cluster is None else 1 + max((resource.step for resource in result), default=1)
-    for unit in plan.units:
-        # A unit waits for its executables, or for the cluster and its images.
-        steps[unit.name] = max((1 + steps[name] for name in unit.depends_on), default=first)
-        for manifest in unit.manifests:
-            name = resource_name(manifest) if unit.executor == "kubernetes" else unit.name
-            inputs = inputs_of_unit(manifest)
-            result.append(Declared(WORK_UNITS[unit.executor], name, steps[unit.name], unit.depends_on, inputs))
-    return sorted(result, key=lambda resource: resource.step)
+    changes += _of_options(old, cast("dict[str, Any]", _marked(new.options, others, renamed)))
+    if not changes:
+        return None
+    replaced = any(change.effect == "replace" for change in changes)
+    return ResourceChange(
+        "replaced" if replaced else "changed",
+        new.type,
+        new.name,
+        tuple(changes),
+        _is_kept(old) if replaced else False,
+        old,
+        new,
+    )
 
 
-def _cluster(plan: Plan, cluster: Cluster) -> list[Declared]:
-    result: list[Declared] = []
-    if cluster.kind == "own":
-        inputs: Manifest = {
-            "location": cluster.location,
-            "machineType": cluster.system_machine_type,
-            "filestore": cluster.filestore,
-        }
-        result.append(Declared(CLUSTER, plan.experiment.stack, 1, (), inputs))
-    needs = (plan.experiment.stack,) if cluster.kind == "own" else ()
-    for pool in plan.declared.of("pools"):
-        arguments = cast(Manifest, notation(dict(pool.inputs)))
-        result.append(Declared(NODE_POOL, pool.key, 1 + len(needs), needs, arguments))
-    for each in plan.objects:
-        metadata = cast(dict[str, Any], each["metadata"])
-        result.append(Declared(OBJECTS[str(each["kind"])], str(metadata["name"]), 3, (), each))
-    return result
+def _told(change: Change, properties: Mapping[str, Any]) -> Iterator[PropertyChange]:
+    path = named_path(change.path, properties)
+    if change.new is None and change.effect == "none":
+        yield PropertyChange(path, change.old, None, "none")
+        return
+    for each in differences(path, change.old, change.new):
+        yield PropertyChange(each.path, each.old, each.new, change.effect)
 
 
-def _images(plan: Plan) -> list[Declared]:
-    result: list[Declared] = []
-    for image in plan.images:
-        fields = {key: value for key, value in asdict(image).items() if key not in ("name", "files")}
-        inputs = cast(Manifest, {**fields, **image.files})
-        result.append(Declared(IMAGE, image.name, 1, (), inputs))
-    return result
+def _of_options(old: DeclaredResource, options: Mapping[str, Any]) -> Iterator[PropertyChange]:
+    """Another provider is another place: everything goes there. Order alone changes nothing."""
+    for name in dict.fromkeys([*options, *old.options]):
+        before, after = old.options.get(name), options.get(name)
+        if name in ("dependsOn", "parent") or before == after:
+            continue
+        kind: Kind = "replace" if name == "provider" else "update"
+        yield from (
+            PropertyChange(f"options.{each.path}", each.old, each.new, kind)
+            for each in differences(name, before, after)
+        )
 
 
-def inputs_of_unit(manifest: Manifest) -> Manifest:
-    """Of a work unit's resource, by names that say something to a reviewer."""
-    return job_inputs(manifest) if manifest.get("kind") == "Job" else manifest
+def _is_kept(resource: DeclaredResource) -> bool | None:
+    if not lookup(resource.type).loses:
+        return False
+    kept = resource.options.get("retainOnDelete", False)
+    return kept if isinstance(kept, bool) else None
 
 
-def job_inputs(manifest: Manifest) -> Manifest:
-    """A Job, flat enough that the names of what differs say something. Its own name, a hash of it all, is left out.
+def _marked(value: Any, others: Collection[str], renamed: Mapping[str, str]) -> Any:
+    """References to what is another now look like it, and those to what merely has another key look as before."""
 
-    Of a service it is the program's container that counts; `waiter` is the one that knows which Jobs it ends with.
-    """
-    job: dict[str, Any] = json.loads(json.dumps(manifest).replace(job_name(manifest), "<name>"))
-    template = job["spec"]["template"]
-    pod: dict[str, Any] = dict(template["spec"])
-    [container] = pod.pop("containers")
-    if services.is_service(job):
-        pod["waiter"] = container
-        *pod["initContainers"], container = pod["initContainers"]
-    pod["podSecurityContext"] = pod.pop("securityContext", None)  # the container has its own
-    rest = {key: value for key, value in job["spec"].items() if key != "template"}
-    annotations: dict[str, Any] = job["metadata"]["annotations"]
-    return {
-        **rest,
-        **pod,
-        **{key: value for key, value in container.items() if key != "name"},
-        "labels": template["metadata"]["labels"],
-        "after": annotations.get(AFTER_ANNOTATION),
-        "awaited": SKIP_AWAIT_ANNOTATION not in annotations,
-    }
+    def marked(reference: re.Match[str]) -> str:
+        name = reference[1]
+        key = next((key for key in (*others, *renamed) if name == key or name.startswith(f"{key}.")), "")
+        if not key:
+            return reference[0]
+        text = f"${{{renamed.get(key, key)}{name[len(key) :]}}}"
+        return f"{text} ({_ANOTHER})" if key in others else text
+
+    match value:
+        case str():
+            return REFERENCE.sub(marked, value)
+        case list():
+            return [_marked(item, others, renamed) for item in cast("list[Any]", value)]
+        case Mapping():
+            pairs = cast("Mapping[str, Any]", value).items()
+            return {name: _marked(item, others, renamed) for name, item in pairs}
+        case _:
+            return value

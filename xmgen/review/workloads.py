@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 from xmgen.resource_types import BUCKET, CLUSTER, CUSTOM_JOB, TENSORBOARD
-from xmgen.review.changes import Comparison, ResourceChange
 from xmgen.review.committed import Committed, Document
 from xmgen.review.resolve import View
+from xmgen.review.resources import Comparison, ResourceChange
 from xmgen.review.units import Reason
 from xmgen.review.values import text
 from xmgen.stack.resources import DeclaredResources
