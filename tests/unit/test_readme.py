@@ -40,3 +40,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_files_that_are_named_exist(page: Path) -> None:
     named = PATHS.findall(page.read_text(encoding="utf-8"))
     assert [path for path in named if not any(ROOT.glob(path))] == []
+
+
+def test_the_map_has_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {f"{file.parent.relative_to(ROOT)}/" for file in ROOT.glob("xmgen/**/__init__.py")}
+    # The packages of XManager's API are one room.
+    rooms = {room for room in rooms if not room.startswith("xmgen/frontends/xmanager/api/")} | {
+        "xmgen/frontends/xmanager/api/"
+    }
+    assert [room for room in sorted(rooms) if f"| `{room}` |" not in page] == []
