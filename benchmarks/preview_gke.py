@@ -20,8 +20,8 @@ from xmgen import compiler
 from xmgen.errors import XmgenError
 from xmgen.project import Project
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
+from xmgen.stack import compiled, init
 from xmgen.stack import folder as stack
-from xmgen.stack import init
 
 
 def side(rehearsal: Rehearsal, name: str, *, literal: bool) -> Side:
@@ -31,7 +31,7 @@ def side(rehearsal: Rehearsal, name: str, *, literal: bool) -> Side:
     if literal:
         files["jobs.py"] = literal_jobs(files["jobs.py"], plan)
     stack.write(root, name, files)
-    rehearsal.prepare(plan)
+    rehearsal.prepare(compiled.read(rehearsal.project, name))
     settings = rehearsal.folder / "project" / "stacks" / f"Pulumi.{name}.yaml"
     pulumi = rehearsal.pulumi
     arguments = ["preview", "--stack", name, "--config-file", str(settings)]

@@ -16,11 +16,12 @@ from compile_sweep import LAUNCHER
 from ratio import exit_with, judge, size
 
 from xmgen import compiler, project
-from xmgen.plan.model import Plan
 from xmgen.rehearsal.rehearsal import Options, Rehearsal
 from xmgen.rehearsal.report import markdown
+from xmgen.stack import compiled as compiled_stacks
 from xmgen.stack import folder as stack
 from xmgen.stack import init
+from xmgen.stack.compiled import CompiledStack
 
 ROOT = Path(__file__).resolve().parents[1]
 SDK = ROOT / ".tools" / "gcp-sdk"
@@ -29,7 +30,7 @@ TRIALS = size(200, 4)
 SECONDS = 180.0
 
 
-def compiled(root: Path) -> Plan:
+def compiled(root: Path) -> CompiledStack:
     """The sweep of the other benchmarks, a T4 for every trial."""
     init.init(root)
     (root / "code").mkdir()
@@ -38,15 +39,15 @@ def compiled(root: Path) -> Plan:
     text = LAUNCHER.replace("TRIALS", str(TRIALS))
     text = text.replace("xm_local.Local()", "xm_local.Kubernetes(xm.JobRequirements(t4=1))")
     launcher.write_text(text.replace("xm_local.Local.Spec", "xm_local.Kubernetes.Spec"))
-    plan, files = compiler.compile_source(launcher, root=root, stack=STACK)
+    _, files = compiler.compile_source(launcher, root=root, stack=STACK)
     stack.write(root, STACK, files)
-    return plan
+    return compiled_stacks.read(project.read(root), STACK)
 
 
-def rehearse(rehearsal: Rehearsal, plan: Plan) -> float:
+def rehearse(rehearsal: Rehearsal, sweep: CompiledStack) -> float:
     """Seconds; those of its phases are printed."""
     started = time.perf_counter()
-    report = rehearsal.run(plan)
+    report = rehearsal.run(sweep)
     seconds = time.perf_counter() - started
     if not report.fits or len(report.landings) != TRIALS:
         sys.exit(markdown(report))
@@ -54,10 +55,10 @@ def rehearse(rehearsal: Rehearsal, plan: Plan) -> float:
     return seconds
 
 
-def plain(rehearsal: Rehearsal, plan: Plan) -> float:
+def plain(rehearsal: Rehearsal, sweep: CompiledStack) -> float:
     """Seconds of the engine's commands alone."""
     started = time.perf_counter()
-    rehearsal.prepare(plan)
+    rehearsal.prepare(sweep)
     settings = rehearsal.folder / "project" / "stacks" / f"Pulumi.{STACK}.yaml"
     for operation in ("up", "up", "destroy"):
         options = ["--stack", STACK, "--yes", "--skip-preview", "--continue-on-error", "--config-file", str(settings)]
@@ -75,12 +76,12 @@ def main() -> bool:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name) / "project"
         root.mkdir()
-        plan = compiled(root)
+        sweep = compiled(root)
         started = time.perf_counter()
         with Rehearsal(project.read(root), Path(name) / "rehearsal", Options()) as rehearsal:
             begun = time.perf_counter() - started
             print(f"  control plane: {begun:.1f} s")
-            pair = (begun + rehearse(rehearsal, plan), plain(rehearsal, plan))
+            pair = (begun + rehearse(rehearsal, sweep), plain(rehearsal, sweep))
     names = ("rehearsal", "up, up, destroy alone")
     return judge(f"rehearsal of {TRIALS} Jobs <= {SECONDS:.0f} s", names, [pair], lambda alone: SECONDS)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 
+from xmgen import executors
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.project import Project
 from xmgen.pulumi_cli import trials
@@ -21,14 +22,6 @@ from xmgen.pulumi_cli.pulumi import Event
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.trials import Trial
 from xmgen.stack.compiled import CompiledStack
-
-RUNTIMES = {
-    "local": "xmgen.executors.local.runtime",
-    "gke": "xmgen.executors.gke.runtime",
-    "cluster": "xmgen.executors.gke.runtime",
-    "vertex": "xmgen.executors.vertex.runtime",
-}
-"""What a stack runs on -> the module that has its `RUNTIME`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +146,20 @@ class Runtime(ABC):
 
 
 @cache
-def _of_module(module: str) -> Runtime:
-    return import_module(module).RUNTIME
+def _of_folder(name: str) -> Runtime:
+    return import_module(f"xmgen.executors.{name}.runtime").RUNTIME
 
 
 def runtime(stack: CompiledStack) -> Runtime:
     """Of a compiled stack. Raises InputError for one that runs where no executor of this xmgen does."""
     runs = stack.declared.runs
-    if runs not in RUNTIMES:
-        hint = f"compile it again, or use the xmgen that compiled it; known: {', '.join(RUNTIMES)}"
+    folder = executors.folder_of(runs)
+    if folder is None:
+        hint = f"compile it again, or use the xmgen that compiled it; known: {', '.join(executors.folders())}"
         raise InputError(Problem(f"runs on {runs!r}, which this xmgen knows nothing of", where=stack.name, hint=hint))
-    return _of_module(RUNTIMES[runs])
+    return _of_folder(folder)
 
 
 def runtimes() -> list[Runtime]:
     """Each, for stacks of which only the state is there."""
-    return [_of_module(module) for module in dict.fromkeys(RUNTIMES.values())]
+    return [_of_folder(name) for name in executors.folders()]

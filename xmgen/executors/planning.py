@@ -1,7 +1,7 @@
 """How an experiment is planned for the place where its jobs run: the compile-time side of an executor.
 
-Each executor has a folder, and in it `planner.py` with one subclass of `ExecutorPlanner`. The planner finds them here,
-by the class of a job's executor, and names none. Pure.
+Each executor has a folder, and in it `planner.py` with one subclass of `ExecutorPlanner`. The planner finds it by the
+class of a job's executor, and names none. Pure.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import import_module
 from typing import ClassVar
 
-from xmgen import names
+from xmgen import executors, names
 from xmgen.catalog.model import Architecture
 from xmgen.errors import Problem
 from xmgen.executors import images
@@ -24,19 +23,17 @@ from xmgen.plan.model import Manifest, Plan, PlannedExecutable, PlannedImage, Pl
 from xmgen.plan.places import Key
 from xmgen.plan.resources import Declared
 
-MODULES = ("xmgen.executors.local.planner", "xmgen.executors.gke.planner", "xmgen.executors.vertex.planner")
-"""Each has an ExecutorPlanner as `PLANNER`. Executables that no job uses are planned for the first."""
-
 
 class ExecutorPlanner(ABC):
-    """kind: what its units are called in a plan. place: where its jobs run, in an error. executor: class of its jobs'
-    executors.
+    """kind: what its units are called in a plan. place: where its jobs run, in an error; where: in a summary, if that
+    is said otherwise. executor: class of its jobs' executors.
 
     Problems of jobs are found when it is made, so that all of an experiment are reported together.
     """
 
     kind: ClassVar[str]
     place: ClassVar[str]
+    where: ClassVar[str] = ""
     executor: ClassVar[type]
 
     def __init__(self, experiment: Experiment, shared: Plan | None) -> None:
@@ -72,6 +69,11 @@ class ExecutorPlanner(ABC):
     def declared(self, plan: Plan) -> Declared:
         """All that the stack's program declares."""
 
+    @classmethod
+    @abstractmethod
+    def modules(cls, plan: Plan) -> dict[str, str]:
+        """The modules of the stack's program: file -> text."""
+
     def architecture(self, key: Key) -> Architecture:
         """Of the machines that run a job."""
         return "amd64"
@@ -86,9 +88,19 @@ def is_service(job: Job) -> bool:
     return bool(getattr(job.executor, "service", False))
 
 
-@cache
-def planners() -> tuple[type[ExecutorPlanner], ...]:
-    return tuple(import_module(module).PLANNER for module in MODULES)
+def planners() -> list[type[ExecutorPlanner]]:
+    return [_of_folder(name) for name in executors.folders()]
+
+
+def planner_of(plan: Plan) -> type[ExecutorPlanner]:
+    """By what the plan's stack runs on."""
+    folder = executors.folder_of(plan.declared.runs)
+    assert folder is not None, plan.declared.runs  # noqa: S101 — an executor has declared it
+    return _of_folder(folder)
+
+
+def _of_folder(name: str) -> type[ExecutorPlanner]:
+    return import_module(f"xmgen.executors.{name}.planner").PLANNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ class Declared:
     variables: values that several resources use.
     """
 
-    runs: Literal["local", "gke", "vertex", "cluster"]
+    runs: str
     cluster: str = ""
     configuration: Mapping[str, ConfigurationKey] = field(default_factory=dict[str, ConfigurationKey])
     variables: Inputs = field(default_factory=dict[str, Input])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from xmgen.executors import planning
 from xmgen.plan.model import Plan, header
-from xmgen.program import gke, local, manifests, resources_yaml, summary, vertex
+from xmgen.program import manifests, resources_yaml, summary
 from xmgen.project import LOCK_FILE
 from xmgen.stack import lock, resources
 
@@ -11,7 +12,7 @@ from xmgen.stack import lock, resources
 def render(plan: Plan) -> dict[str, str]:
     """The files of the stack's folder: path relative to it -> text."""
     head = f"# {header(plan.experiment)}\n"
-    files = dict(_modules(plan))
+    files = planning.planner_of(plan).modules(plan)
     files[resources.FILE] = head + resources_yaml.dump(plan.declared, plan.notes)
     if plan.declared.workloads is not None:
         # One YAML document per resource, in the user's order.
@@ -24,9 +25,3 @@ def render(plan: Plan) -> dict[str, str]:
             files[f"images/{executable.name}/Dockerfile"] = executable.dockerfile
     files["SUMMARY.md"] = summary.render(plan)
     return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
-
-
-def _modules(plan: Plan) -> dict[str, str]:
-    if plan.cluster is not None:
-        return gke.modules(plan)
-    return vertex.modules(plan) if plan.vertex is not None else local.modules(plan)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from xmgen import arguments, resource_types, setting_rules
 from xmgen.catalog.pools import NodePool
+from xmgen.executors.planning import planner_of
 from xmgen.executors.vertex.worker_pools import worker_pools
 from xmgen.experiment import (
     Arg,
@@ -34,9 +35,8 @@ def overview(plan: Plan) -> str:
     count = len(plan.units)
     if count == 0:
         return "a GKE cluster that experiments share"
-    places = {"local": "on this machine", "kubernetes": "on GKE", "vertex": "on Vertex AI"}
-    where = " and ".join(dict.fromkeys(places[unit.executor] for unit in plan.units))
-    return f"{count} work unit{'' if count == 1 else 's'} {where}".rstrip()
+    planner = planner_of(plan)
+    return f"{count} work unit{'' if count == 1 else 's'} {planner.where or planner.place}"
 
 
 def heading(plan: Plan) -> str:
@@ -97,18 +97,15 @@ def render(plan: Plan) -> str:
 
 def _resources(plan: Plan) -> list[tuple[str, int, str]]:
     """Type, number, and what to know of it."""
-    runs = [unit for unit in plan.units if unit.executor == "local"]
-    jobs = [manifest for unit in plan.units if unit.executor == "kubernetes" for manifest in unit.manifests]
     own = 1 if plan.cluster and plan.cluster.kind == "own" else 0
     counts = [
         (resource_types.EXECUTABLE, len(plan.executables)),
-        (resource_types.RUN, len(runs)),
         (resource_types.CLUSTER, own),
         (resource_types.NODE_POOL, len(plan.cluster.pools) + own if plan.cluster else 0),
         (resource_types.IMAGE, len(plan.images)),
-        (resource_types.JOB, len(jobs)),
-        (resource_types.CUSTOM_JOB, sum(unit.executor == "vertex" for unit in plan.units)),
     ]
+    if (workloads := plan.declared.workloads) is not None:
+        counts.append((workloads.type, sum(len(unit.manifests) for unit in plan.units)))
     notes = {resource_types.NODE_POOL: "one for the cluster's own pods"} if own else {}
     return [(type, count, notes.get(type, "")) for type, count in counts if count]
 

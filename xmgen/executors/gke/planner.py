@@ -16,10 +16,11 @@ from xmgen.experiment import Executable, Experiment, Job, Kubernetes
 from xmgen.plan.model import Manifest, Plan, PlannedExecutable, PlannedImage
 from xmgen.plan.places import Key
 from xmgen.plan.resources import Declared
+from xmgen.program import gke as program
 
 
 class GkePlanner(ExecutorPlanner):
-    kind, place, executor = "kubernetes", "on a cluster", Kubernetes
+    kind, place, where, executor = "kubernetes", "on a cluster", "on GKE", Kubernetes
 
     def __init__(self, experiment: Experiment, shared: Plan | None) -> None:
         super().__init__(experiment, shared)
@@ -92,6 +93,10 @@ class GkePlanner(ExecutorPlanner):
 
     def declared(self, plan: Plan) -> Declared:
         return resources.declared(plan)
+
+    @classmethod
+    def modules(cls, plan: Plan) -> dict[str, str]:
+        return program.modules(plan)
 
     def _context(self, code: PackagedCode) -> jobs.Context:
         """What the Jobs of all units have in common."""

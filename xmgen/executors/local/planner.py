@@ -15,6 +15,7 @@ from xmgen.plan import places
 from xmgen.plan.model import Manifest, Plan, PlannedExecutable, PlannedImage
 from xmgen.plan.places import place
 from xmgen.plan.resources import Declared
+from xmgen.program import local as program
 
 
 class LocalPlanner(ExecutorPlanner):
@@ -44,6 +45,10 @@ class LocalPlanner(ExecutorPlanner):
 
     def declared(self, plan: Plan) -> Declared:
         return resources.declared(plan)
+
+    @classmethod
+    def modules(cls, plan: Plan) -> dict[str, str]:
+        return program.modules(plan)
 
 
 def _secrets(experiment: Experiment) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from xmgen.experiment import Executable, Experiment, Vertex
 from xmgen.plan.model import Manifest, Plan, PlannedExecutable, PlannedImage, VertexPlace
 from xmgen.plan.places import Key
 from xmgen.plan.resources import Declared
+from xmgen.program import vertex as program
 
 
 class VertexPlanner(ExecutorPlanner):
@@ -59,6 +60,10 @@ class VertexPlanner(ExecutorPlanner):
 
     def declared(self, plan: Plan) -> Declared:
         return resources.declared(plan)
+
+    @classmethod
+    def modules(cls, plan: Plan) -> dict[str, str]:
+        return program.modules(plan)
 
 
 PLANNER = VertexPlanner
