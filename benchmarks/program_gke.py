@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -36,6 +37,7 @@ def literal_jobs(generated: str, plan: Plan) -> str:
     """`jobs.py` without a manifest to read."""
     start = generated.index("jobs: dict[str, kubernetes.batch.v1.Job] = {}")
     lines = [generated[:start], "jobs: dict[str, kubernetes.batch.v1.Job] = {}", ""]
+    needed = re.findall(r"depends_on=(.*),$", generated[start:], re.MULTILINE)[-1]
     for unit in plan.units:
         for manifest in unit.manifests:
             text = python_literal({"metadata": manifest["metadata"], "spec": manifest["spec"]})
@@ -45,7 +47,7 @@ def literal_jobs(generated: str, plan: Plan) -> str:
                 text = text.replace(token, f"images[{token}]")
             name = manifest["metadata"]["name"]  # type: ignore[index,call-overload]
             resource = manifest["metadata"]["annotations"]["xmgen/resource"]  # type: ignore[index,call-overload]
-            options = "ResourceOptions(provider=provider, depends_on=needed, delete_before_replace=True)"
+            options = f"ResourceOptions(provider=provider, depends_on={needed}, delete_before_replace=True)"
             lines.append(f"jobs[{name!r}] = kubernetes.batch.v1.Job({resource!r}, opts={options}, **{text})")
     return "\n".join(lines) + "\n"
 
