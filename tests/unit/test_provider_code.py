@@ -11,7 +11,7 @@ import pytest
 from tests import builders
 from xmgen import sources
 from xmgen.provider import wire
-from xmgen.provider.code_resource import CodeResource
+from xmgen.provider.executable import CodeResource
 from xmgen.provider.resource import Difference, Request, State
 from xmgen.stack.lock import dumps
 from xmgen.urns import Urn

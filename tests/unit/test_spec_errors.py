@@ -180,6 +180,8 @@ def test_executables(tmp_path: Path, executable: str, expected: str) -> None:
         ("{kind: local, requirements: {memory: 1}}", ".requirements.memory: unknown key 'memory'\n  did you mean 'ram'?"),
         ("{kind: local, requirements: {T4: 1}}", ".requirements.T4: unknown key 'T4'\n  did you mean 't4'?"),
         ("{kind: local, requirements: {v10: 1}}", f".requirements.v10: unknown key 'v10'\n  {RESOURCES}"),
+        ("{kind: local, requirements: {gpu: 1}}", f".requirements.gpu: unknown key 'gpu'\n  say which: {', '.join(catalog.catalog().gpus)}, local_gpu"),
+        ("{kind: local, requirements: {a100_60gb: 1}}", f".requirements.a100_60gb: unknown key 'a100_60gb'\n  {RESOURCES}"),
         ("{kind: local, requirements: {t4: 1.5}}", ".requirements.t4: must be the number of GPUs per replica, 1 or more"),
         ("{kind: local, requirements: {t4: true}}", ".requirements.t4: must be the number of GPUs per replica, 1 or more"),
         (

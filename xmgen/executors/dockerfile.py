@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 
 from xmgen.experiment import Argv, CommandList, ModuleName, PythonContainer
 from xmgen.templating import render
@@ -29,6 +30,18 @@ def entrypoint(entry: ModuleName | CommandList | Argv) -> list[str]:
 def process_command(entry: ModuleName | CommandList | Argv) -> list[str]:
     """The same as a process of this machine."""
     return list(entry.process) if isinstance(entry, Argv) else entrypoint(entry)
+
+
+def file_instruction(path: str, text: str, *, plain_builder: bool) -> str:
+    """What writes a file into an image, whose build context, the user's folder, does not hold it.
+
+    plain_builder: whether a plain Docker daemon builds it, too, which knows no here-documents. Then it takes a user who
+    may write there: only a copied file is the builder's own.
+    """
+    if plain_builder:
+        lines = " \\\n".join(f"    {shlex.quote(line)}" for line in text.split("\n"))
+        return f"RUN printf '%s\\n' \\\n{lines} \\\n    > {path}"
+    return f"COPY <<'XMGEN' {path}\n{text}XMGEN"
 
 
 def python_dockerfile(container: PythonContainer, header: str) -> str:

@@ -13,3 +13,16 @@ RUN_OUTPUTS = (
     "runner",
 )
 """What a Run tells, by its names on the wire."""
+
+CUSTOM_JOB_OUTPUTS = (
+    "name",
+    "state",
+    "createTime",
+    "startTime",
+    "endTime",
+    "error",
+    "consoleUrl",
+    "logUrl",
+    "webAccessUris",
+)
+"""What a CustomJob tells."""

@@ -14,6 +14,7 @@ from typing import cast
 
 from xmgen import locations
 from xmgen.errors import OperationError, Problem, XmgenError, did_you_mean
+from xmgen.provider import CUSTOM_JOB_OUTPUTS as OUTPUTS
 from xmgen.provider import custom_job_meaning, custom_job_rules, custom_job_shape, faults
 from xmgen.provider.custom_job_api import Job, JobService, Place, submission
 from xmgen.provider.custom_job_meaning import BODY, body_of
@@ -23,7 +24,6 @@ from xmgen.provider.settings import Settings
 from xmgen.provider.wire import UNKNOWN, Properties, masked, plain, secrets
 
 INPUTS = (*BODY, "project", "region", "wait", "after")
-OUTPUTS = ("name", "state", "createTime", "startTime", "endTime", "error", "consoleUrl", "logUrl", "webAccessUris")
 
 _REFUSALS = 3
 """After so many, when none was accepted, the job has not just ended: it cannot be cancelled."""

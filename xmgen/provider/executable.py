@@ -1,4 +1,4 @@
-"""`xmgen:local:Executable`: code, packaged for this machine."""
+"""Code: as it was compiled (`xmgen:index:Code`), and packaged for this machine (`xmgen:local:Executable`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,44 @@ from xmgen.provider.unit import INPUTS, Packaged, malformed
 from xmgen.provider.wire import UNKNOWN, Properties, Value, has_unknown, plain
 
 _WITHOUT_IMAGE = "no Docker daemon answers: it runs as a process, without its image, in the environment of xmgen"
+
+
+class CodeResource:
+    """`xmgen:index:Code`: it compares, and refuses code that is not what was compiled. There is nothing to create.
+
+    root: the project's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def check(self, request: Request, news: Properties, olds: Properties | None) -> dict[str, Problem]:
+        problems = malformed(news, INPUTS, ("directory", "digest"))
+        if problems or has_unknown(news):
+            return problems
+        code = Packaged.of(request.urn.name, "container", cast("Properties", plain(news)))
+        try:
+            await asyncio.to_thread(images.check_code, self._root, code, request.urn.stack)
+        except XmgenError as error:
+            return {"digest": Problem(str(error))}
+        return {}
+
+    async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
+        return Difference(changes=differences(plain(olds), plain(news)))
+
+    async def create(self, request: Request, news: Properties) -> State:
+        return State(id=request.urn.name, outputs=cast("Properties", plain(news)))
+
+    async def update(self, request: Request, id: str, news: Properties, olds: Properties, state: Properties) -> State:
+        return State(id=id, outputs=cast("Properties", plain(news)))
+
+    async def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> State | None:
+        if not state:
+            raise OperationError(Problem("Code cannot be imported", hint="`pulumi up` notes it again; nothing is lost"))
+        return State(id=id, outputs=state, inputs=inputs)
+
+    async def delete(self, request: Request, id: str, inputs: Properties, state: Properties) -> None:
+        """The code is the user's."""
 
 
 class ExecutableResource:

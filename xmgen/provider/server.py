@@ -148,9 +148,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _configure(self, configured: settings.Settings) -> None:
         # Imported here for the sake of those who only want the schema or the version.
-        from xmgen.provider.code_resource import CodeResource
         from xmgen.provider.custom_job import CustomJobResource
-        from xmgen.provider.executable import ExecutableResource
+        from xmgen.provider.executable import CodeResource, ExecutableResource
         from xmgen.provider.run import RunResource
 
         self._resources = {

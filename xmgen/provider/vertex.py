@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from xmgen import resource_types
+from xmgen.provider import CUSTOM_JOB_OUTPUTS
 from xmgen.provider.declared import given, output
 
 __all__ = ["CustomJob", "Provider"]
@@ -64,7 +65,7 @@ class CustomJob(pulumi.CustomResource):
         # The old one has the machines that the new one needs.
         required = pulumi.ResourceOptions(delete_before_replace=True, depends_on=list(after))
         options = pulumi.ResourceOptions.merge(opts, required)
-        super().__init__(resource_types.CUSTOM_JOB, name, given(inputs, _OUTPUTS), options)
+        super().__init__(resource_types.CUSTOM_JOB, name, given(inputs, CUSTOM_JOB_OUTPUTS), options)
 
     name: pulumi.Output[str] = output("name")
     """`projects/…/locations/…/customJobs/…`"""
@@ -80,16 +81,3 @@ class CustomJob(pulumi.CustomResource):
     log_url: pulumi.Output[str] = output("logUrl")
     web_access_uris: pulumi.Output[Mapping[str, str]] = output("webAccessUris")
     """Interactive shells of the running containers, where `enableWebAccess` asked for them."""
-
-
-_OUTPUTS = (
-    "name",
-    "state",
-    "createTime",
-    "startTime",
-    "endTime",
-    "error",
-    "consoleUrl",
-    "logUrl",
-    "webAccessUris",
-)

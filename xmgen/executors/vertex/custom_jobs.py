@@ -15,6 +15,7 @@ from pathlib import Path
 
 from xmgen import names, shell
 from xmgen.catalog.vertex import DISK_GB, VertexMachine
+from xmgen.executors.dockerfile import file_instruction
 from xmgen.executors.gke.jobs import OUTPUT_BUCKET
 from xmgen.executors.images import Image
 from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
@@ -91,9 +92,8 @@ def with_late_bindings(image: PlannedImage) -> PlannedImage:
     head, separator, entrypoint = dockerfile.rpartition("\nENTRYPOINT ")
     if not separator:
         return image
-    # A here-document: the build context is the user's folder, and holds nothing else.
     wrapper = Path(__file__).with_name("late_bindings.py").read_text(encoding="utf-8")
-    copied = f"\nCOPY <<'XMGEN' {WRAPPER}\n{wrapper}XMGEN\n"
+    copied = f"\n{file_instruction(WRAPPER, wrapper, plain_builder=False)}\n"
     content = f"{image.tag}\0{wrapper}"
     return replace(
         image,

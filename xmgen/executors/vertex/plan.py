@@ -15,11 +15,8 @@ from xmgen.experiment import Experiment, Job, ShellSafeArg, Vertex, WorkUnit
 from xmgen.plan import places
 from xmgen.plan.places import Key, place
 from xmgen.project import OUTPUT_VARIABLE
+from xmgen.provider.custom_job_rules import FLEX_SECONDS, MAX_ENV, MAX_POOLS
 
-MAX_POOLS = 4
-MAX_ENV = 100
-FLEX_SECONDS = 7 * 24 * 3600
-"""The longest timeout that Vertex AI takes with flex-start, and the one it assumes."""
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TENSORBOARD = re.compile(r"projects/[^/\s]+/locations/[^/\s]+/tensorboards/[^/\s]+|<xmgen:tensorboard:.+>")
 _NETWORK = re.compile(r"projects/\d+/global/networks/[^/\s]+")

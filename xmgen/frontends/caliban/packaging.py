@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmgen.errors import InputError, Problem
+from xmgen.executors.dockerfile import file_instruction
 from xmgen.frontends.caliban import cloud_sql_proxy, launcher
 from xmgen.frontends.caliban.mlflow import NO_CONFIG, PROXY, RESOURCES, LauncherConfig
 from xmgen.frontends.caliban.settings import JobMode
@@ -169,6 +170,4 @@ def _write(name: str, file: Path) -> str:
 
 
 def _write_text(name: str, text: str) -> str:
-    """A file, line by line: the builder of a plain Docker daemon knows no here-documents."""
-    quoted = " \\\n".join(f"    {shlex.quote(line)}" for line in text.split("\n"))
-    return f"RUN printf '%s\\n' \\\n{quoted} \\\n    > {RESOURCES}/{name}"
+    return file_instruction(f"{RESOURCES}/{name}", text, plain_builder=True)

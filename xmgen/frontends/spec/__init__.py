@@ -12,7 +12,7 @@ from pydantic_core.core_schema import DictSchema
 
 from xmgen.errors import InputError, Problem
 from xmgen.experiment import Experiment
-from xmgen.frontends.spec import build, document, kinds, problems
+from xmgen.frontends.spec import build, document, problems
 from xmgen.frontends.spec.context import Context
 from xmgen.frontends.spec.model import Spec
 
@@ -77,7 +77,7 @@ def _below_unknown_kinds(content: Any, failure: ValidationError, around: Context
     nothing below them.
     """
     failures: list[ValidationError] = []
-    for corrected in kinds.corrected(content, failure, Spec):
+    for corrected in problems.corrected(content, failure, Spec):
         try:
             Spec.model_validate(corrected, context=around)
         except ValidationError as further:

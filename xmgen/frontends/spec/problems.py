@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from xmgen import catalog
-from xmgen.errors import Problem, did_you_mean
+from xmgen.errors import Problem, closest, did_you_mean
 from xmgen.frontends.spec.context import section
 from xmgen.frontends.spec.document import Document
 
@@ -41,6 +42,10 @@ _NEEDED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+
+
+_UNKNOWN_KINDS = frozenset({"union_tag_invalid", "union_tag_not_found"})
+"""Types of pydantic's errors of a mapping that does not say which model it is of."""
 
 
 def from_validation(failure: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
@@ -165,6 +170,34 @@ def _resource(name: str, others: Sequence[str]) -> str:
 def _suggestion(name: str, known: Sequence[str]) -> str:
     meant = next((word for word in (_SYNONYMS.get(name, name), name.lower()) if word in known), name)
     return did_you_mean(meant, known)
+
+
+def corrected(content: Any, failure: ValidationError, model: type[BaseModel]) -> list[Any]:
+    """Copies of a file's content: of a kind that is misspelt with the one that is meant, of any other with each that
+    there is, as only what is wrong with all of them is wrong for certain. None when all kinds are known.
+    """
+    places: list[tuple[tuple[str | int, ...], Sequence[str]]] = []
+    for error in failure.errors(include_url=False):
+        if error["type"] in _UNKNOWN_KINDS:
+            known = kinds_at(model, error["loc"])
+            meant = closest(str(error.get("ctx", {}).get("tag", "")), known)
+            places.append((error["loc"], [meant] if meant else known))
+    copies: list[Any] = []
+    for number in range(max((len(choices) for _, choices in places), default=0)):
+        changed = copy.deepcopy(content)
+        for path, choices in places:
+            _mapping_at(changed, path)["kind"] = choices[number % len(choices)]
+        copies.append(changed)
+    return copies
+
+
+def _mapping_at(content: Any, path: Sequence[str | int]) -> dict[str, Any]:
+    """What is at a path of validation, whose parts are keys, positions, and the tags of unions."""
+    found: Any = content
+    for part in path:
+        if isinstance(part, int) or part in found:
+            found = found[part]
+    return found
 
 
 def _fields(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
