@@ -504,7 +504,12 @@ def test_a_stack_of_an_older_xmgen_is_compared_as_far_as_it_goes() -> None:
         "stacks/sweep/resources.yaml is not there: an older xmgen compiled the stack, and its resources cannot be "
         "compared",
     )
-    assert (change.resources, [unit.change for unit in change.units]) == ((), ["run again", "run again"])
+    assert (change.resources, change.needs, change.secrets) == ((), (), ())
+    assert [(unit.change, [reason.kind for reason in unit.reasons]) for unit in change.units] == [
+        ("run again", ["argument"])
+    ] * 2
+    same = {path: text for path, text in new.items() if path != RESOURCES}
+    assert compared(same, new).units == ()
 
 
 def test_settings_without_a_stack_are_shown() -> None:

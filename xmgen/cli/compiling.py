@@ -129,8 +129,9 @@ def inspect(stack: str, manifests: bool, as_json: bool) -> None:
 def review(base: str, head: str | None, as_json: bool) -> None:
     """Say what a change means for the stacks.
 
-    As Markdown for a pull request: work units added, removed and run again, and why. Needs Git, and neither Pulumi
-    nor credentials.
+    As Markdown for a pull request, most dangerous first: what is lost, rights, network, settings, quantities,
+    resources, and work units that are added, removed or run again, and why. Needs Git, and neither Pulumi nor
+    credentials.
     """
     from xmgen import project
     from xmgen.commands.review import review as run

@@ -109,7 +109,7 @@ class Comparer:
         comparable = all(side is None or side.declared is not None for side in (old, new))
         compared = resources.compare(before, after) if comparable else Comparison()
         found = compared.changes if new is not None else ()
-        beside = workloads.beside(before, after, compared, old, new) if old and new else None
+        beside = workloads.beside(before, after, compared, old, new) if old and new and comparable else None
         touched, unchanged = units.changes(old, new, beside)
         of_settings = settings.changes(name, *read, _secrets(old) | _secrets(new))
         found_problems = (problem for side in (old, new) if side for problem in side.problems)
@@ -118,7 +118,8 @@ class Comparer:
         if odd:
             problems += (f"{STACKS}/{name}: the lock file and the manifests have different work units",)
         documents = [side.documents if side is not None else () for side in (old, new)]
-        secrets, needs = _secrets(new) - _secrets(old), (_needs(new) - _needs(old) if both else set[str]())
+        secrets = _secrets(new) - _secrets(old) if comparable else set[str]()
+        needs = _needs(new) - _needs(old) if both and comparable else set[str]()
         differs = touched or compared.changes or of_settings or program or problems or secrets or needs or not both
         whole = (
             "unchanged" if not differs else "changed" if both or old is new else "added" if old is None else "removed"
