@@ -17,11 +17,11 @@ from xmgen.project import Project
 from xmgen.pulumi_cli.state import pending_operations, resources
 from xmgen.rehearsal import leftovers
 from xmgen.rehearsal.cloud.cloud import Point
-from xmgen.rehearsal.cloud.kinds import BUCKET, SERVICE
 from xmgen.rehearsal.cloud.store import Item
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report
 from xmgen.rehearsal.settings import PROJECT
+from xmgen.resource_types import API, BUCKET
 from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 
@@ -89,16 +89,16 @@ def in_cloud(rehearsal: Rehearsal, plan: CompiledStack) -> list[Item]:
 
 def forget(rehearsal: Rehearsal, plan: CompiledStack) -> None:
     """Take away what the stack keeps, and the services that any stack has left enabled: the next `up` finds nothing."""
-    kept = [*in_cloud(rehearsal, plan), *(item for item in rehearsal.cloud.store.of(SERVICE) if not item.owner)]
+    kept = [*in_cloud(rehearsal, plan), *(item for item in rehearsal.cloud.store.of(API) if not item.owner)]
     for item in kept:
         rehearsal.cloud.store.remove(item.id)
 
 
 def enable(rehearsal: Rehearsal, world: World) -> None:
     """The services that a stack needs, before it comes: they are nobody's."""
-    for name in (Urn(urn).name for urn in world.cloud if Urn(urn).type == SERVICE):
+    for name in (Urn(urn).name for urn in world.cloud if Urn(urn).type == API):
         inputs = {"service": f"{name}.googleapis.com", "project": PROJECT}
-        rehearsal.cloud.store.put(Item(id=f"{PROJECT}/{inputs['service']}", type=SERVICE, inputs=inputs, outputs={}))
+        rehearsal.cloud.store.put(Item(id=f"{PROJECT}/{inputs['service']}", type=API, inputs=inputs, outputs={}))
 
 
 def nothing_left(rehearsal: Rehearsal, plan: CompiledStack) -> bool:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from xmgen.rehearsal.cloud.cloud import Cloud
-from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, CLUSTER, NETWORK, NODE_POOL, SERVICE, SUBNETWORK, Endpoint
+from xmgen.rehearsal.cloud.kinds import Endpoint
 from xmgen.rehearsal.cloud.store import Item, Store
+from xmgen.resource_types import ACCOUNT, API, BUCKET, CLUSTER, NETWORK, NODE_POOL, SUBNETWORK
 
 CLUSTER_ID = "projects/acme/locations/us-central2-b/clusters/sweep"
 
@@ -20,7 +21,7 @@ class Google:
         self.folder = folder
         self.cloud = self.again()
         for api in ("compute", "container", "iam", "artifactregistry"):
-            self.ask("create", SERVICE, service=f"{api}.googleapis.com", disableOnDestroy=False)
+            self.ask("create", API, service=f"{api}.googleapis.com", disableOnDestroy=False)
         network = self.ask("create", NETWORK, name="sweep")["id"]
         self.network = network
         self.ask("create", ACCOUNT, accountId="sweep-nodes")

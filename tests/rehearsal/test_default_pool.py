@@ -11,8 +11,9 @@ import pytest
 from tests.rehearsal.google import Google
 from xmgen.provider.resource import Request
 from xmgen.provider.wire import Properties
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, WITHOUT_DEFAULT_POOL
+from xmgen.rehearsal.cloud.kinds import WITHOUT_DEFAULT_POOL
 from xmgen.rehearsal.standin import CloudResource, Rehearsal
+from xmgen.resource_types import CLUSTER, NODE_POOL
 from xmgen.urns import Urn
 
 ID = "projects/acme/locations/us-central2-b/clusters/made"

@@ -17,11 +17,10 @@ from xmgen import sources
 from xmgen.executors.gke.jobs import job_name, resource_name
 from xmgen.plan import planner
 from xmgen.project import Project
-from xmgen.rehearsal.cloud.kinds import NODE_POOL
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
-from xmgen.resource_types import JOB
+from xmgen.resource_types import JOB, NODE_POOL
 from xmgen.stack.compiled import CompiledStack
 
 pytestmark = pytest.mark.rehearsal

@@ -34,11 +34,22 @@ from xmgen.pulumi_cli import orphans, stalls
 from xmgen.pulumi_cli.events import Change, Progress, ResourceStep
 from xmgen.rehearsal.cloud.cloud import Point
 from xmgen.rehearsal.cloud.dials import LostResponse
-from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, NETWORK, REPOSITORY, ROUTER, ROUTER_NAT, SUBNETWORK
 from xmgen.rehearsal.cluster import API_SERVER
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import Report, markdown
-from xmgen.resource_types import CLUSTER, CODE, JOB, NODE_POOL
+from xmgen.resource_types import (
+    ACCOUNT,
+    BUCKET,
+    CLUSTER,
+    CODE,
+    JOB,
+    NETWORK,
+    NODE_POOL,
+    REPOSITORY,
+    ROUTER,
+    ROUTER_NAT,
+    SUBNETWORK,
+)
 from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn
 

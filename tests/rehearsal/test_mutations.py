@@ -25,12 +25,12 @@ from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
 from xmgen.project import Project
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
 from xmgen.rehearsal.cloud.refusals import refusal
 from xmgen.rehearsal.cloud.scheduling import amounts, has_room, less, obstacles, requests
 from xmgen.rehearsal.cloud.store import Item, Store
 from xmgen.rehearsal.rehearsal import Rehearsal
+from xmgen.resource_types import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.stack import folder as stack
 
 Json = dict[str, Any]

@@ -18,11 +18,11 @@ from xmgen.executors.gke import plan as gke
 from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
 from xmgen.rehearsal.cloud.refusals import refusal
 from xmgen.rehearsal.cloud.scheduling import obstacles, quantity
 from xmgen.rehearsal.cloud.store import Item, Store
+from xmgen.resource_types import CLUSTER, NODE_POOL, RESOURCE_POLICY
 
 PLANS = {name: planner.plan(matrix(name)) for name in ("zone", "others")}
 LOCATIONS = {"zone": "us-central2-b", "others": "europe-west4-a"}

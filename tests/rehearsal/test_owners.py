@@ -11,9 +11,9 @@ from tests.rehearsal.committed import owner, stacks
 from tests.rehearsal.stacks import IMAGE, T4, write
 from xmgen.experiment import ClusterChoice
 from xmgen.project import Project
-from xmgen.rehearsal.cloud.kinds import SERVICE
 from xmgen.rehearsal.rehearsal import Rehearsal
 from xmgen.rehearsal.report import markdown
+from xmgen.resource_types import API
 
 pytestmark = pytest.mark.rehearsal
 
@@ -22,7 +22,7 @@ def test_a_cluster_that_does_not_come_is_told(rehearsal: Rehearsal) -> None:
     plan = stacks()["gke-shared"]
     of = owner(plan)
     assert of is not None
-    rehearsal.cloud.dials.set({"type": SERVICE, "operation": "create", "name": "container", "fault": "403", "times": 1})
+    rehearsal.cloud.dials.set({"type": API, "operation": "create", "name": "container", "fault": "403", "times": 1})
     try:
         report = rehearsal.run(plan, of)
     finally:

@@ -11,10 +11,10 @@ import pytest
 from xmgen.errors import InputError, Problem
 from xmgen.rehearsal.api import Answer, Api
 from xmgen.rehearsal.cloud import pools
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.store import Item, Store
+from xmgen.resource_types import API, CLUSTER, NODE_POOL
 
 Json = dict[str, Any]
 CLUSTER_ID = "projects/acme/locations/europe-west4/clusters/sweep"
@@ -334,7 +334,7 @@ def test_claims_that_no_driver_binds(
 ) -> None:
     simulation.put(CLUSTER, CLUSTER_ID, location="europe-west4", **cluster)
     for service in services:
-        simulation.put(SERVICE, f"acme/{service}", service=service)
+        simulation.put(API, f"acme/{service}", service=service)
     simulation.objects.request(
         "POST",
         "/apis/storage.k8s.io/v1/storageclasses",

@@ -11,9 +11,12 @@ from tests.rehearsal.google import CLUSTER_ID, Google
 from xmgen.provider.wire import UNKNOWN
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import LostResponse
-from xmgen.rehearsal.cloud.kinds import (
+from xmgen.rehearsal.cloud.kinds import Endpoint
+from xmgen.rehearsal.cloud.refusals import RULES, Rule
+from xmgen.resource_types import (
     ACCOUNT,
     ACCOUNT_MEMBER,
+    API,
     BUCKET,
     BUCKET_MEMBER,
     CLUSTER,
@@ -21,11 +24,8 @@ from xmgen.rehearsal.cloud.kinds import (
     NODE_POOL,
     REPOSITORY,
     RESOURCE_POLICY,
-    SERVICE,
     SUBNETWORK,
-    Endpoint,
 )
-from xmgen.rehearsal.cloud.refusals import RULES, Rule
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def tpu(hosts: int, topology: str = "4x4x4", **rest: Any) -> dict[str, Any]:
 NODE_POOLS: list[tuple[dict[str, Any], str]] = [
     ({}, ""),
     ({"name": "p" * 39}, ""),
-    ({"name": "p" * 40}, "must be less than 40 characters"),
-    ({"name": "Pool_1"}, "must start with a lowercase letter"),
+    ({"name": "p" * 40}, "Invalid value for field 'name'"),
+    ({"name": "Pool_1"}, "It must be at most 39 lower-case letters"),
     ({"cluster": CLUSTER_ID + "s"}, "Error 404: Not found"),
     ({"nodeConfig": t4(4)}, ""),
     ({"nodeConfig": t4(3)}, "can be attached 1, 2, 4 times to a machine, not 3 times"),
@@ -101,17 +101,21 @@ def _pool(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 OTHERS: list[tuple[str, dict[str, Any], str]] = [
-    (CLUSTER, {"name": "c" * 41, "location": "us-central2-b"}, "Invalid value for field cluster.name"),
+    (CLUSTER, {"name": "c" * 41, "location": "us-central2-b"}, "Invalid value for field 'name'"),
     (
         CLUSTER,
         {"name": "c", "location": "us-central2-b", "resourceLabels": {"owner": "Ada Lovelace"}},
         "Invalid resource label owner=Ada Lovelace",
     ),
-    (ACCOUNT, {"accountId": "short"}, "It must match"),
+    (ACCOUNT, {"accountId": "short"}, "Invalid value for field 'accountId'"),
     (ACCOUNT, {"accountId": "long-enough", "displayName": "n" * 101}, "at most 100 characters"),
-    (BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
+    (BUCKET, {"name": "my-google-bucket"}, "nothing like `google` in it"),
     (BUCKET, {"name": "fine", "labels": {"Owner": "x"}}, "Invalid resource label"),
-    (REPOSITORY, {"repositoryId": "no_underscores", "location": "us-central2"}, "Invalid repository id"),
+    (
+        REPOSITORY,
+        {"repositoryId": "no_underscores", "location": "us-central2"},
+        "for field 'repositoryId'",
+    ),
     (SUBNETWORK, {"name": "s", "region": "us-central2", "network": "missing"}, "was not found"),
     (NETWORK, {"name": "sweep"}, "Error 409: Already exists"),
     ("gcp:vertex/aiTensorboard:AiTensorboard", {"displayName": "b", "region": "us-central2"}, "is disabled"),
@@ -175,7 +179,7 @@ def test_a_pool_for_which_there_is_no_quota_is_not_made(google: Google) -> None:
 
 
 def test_a_service_stays_enabled_when_its_owner_is_gone(google: Google) -> None:
-    google.ask("delete", SERVICE, "acme/compute.googleapis.com")
+    google.ask("delete", API, "acme/compute.googleapis.com")
     assert "error" not in google.ask("create", NETWORK, name="another")
 
 
@@ -187,11 +191,11 @@ def test_what_is_nobodys_belongs_to_whoever_takes_it_in(google: Google) -> None:
         return found.owner.rpartition("::")[2]
 
     def read(name: str, *, state: bool) -> None:
-        urn = f"urn:pulumi:dev::experiments::{SERVICE}::{name}"
-        request = {"operation": "read", "type": SERVICE, "urn": urn, "project": "acme", "id": service, "state": state}
+        urn = f"urn:pulumi:dev::experiments::{API}::{name}"
+        request = {"operation": "read", "type": API, "urn": urn, "project": "acme", "id": service, "state": state}
         assert google.cloud.answer(request)["id"] == service
 
-    google.ask("delete", SERVICE, service)
+    google.ask("delete", API, service)
     assert owner() == ""
     read("known", state=True)
     assert owner() == ""

@@ -11,8 +11,9 @@ import pytest
 from xmgen.errors import InputError
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
-from xmgen.rehearsal.cloud.kinds import NETWORK, SERVICE, Endpoint
+from xmgen.rehearsal.cloud.kinds import Endpoint
 from xmgen.rehearsal.cloud.store import Store
+from xmgen.resource_types import API, NETWORK
 
 
 def written(folder: Path, content: object) -> Path:
@@ -76,7 +77,7 @@ def test_an_operation_takes_its_time_and_what_it_began_is_there_meanwhile(
         assert "error" not in cloud.answer(request)
 
     monkeypatch.setattr(time, "sleep", sleep)
-    create(SERVICE, service="compute.googleapis.com")
+    create(API, service="compute.googleapis.com")
     for name in ("one", "two", "three"):
         create(NETWORK, name=name)
     assert waited == [(0, []), (90, ["one"]), (90, ["one", "two"]), (0, ["one", "two", "three"])]

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from xmgen.rehearsal.api import Answer, Api
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL
 from xmgen.rehearsal.cloud.nodes import template
 from xmgen.rehearsal.cloud.pools import Pools, View, least, most
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.scheduling import quantity
 from xmgen.rehearsal.cloud.store import Item, Store
+from xmgen.resource_types import CLUSTER, NODE_POOL
 
 ZONE, REGION = "europe-west4-a", "europe-west4"
 

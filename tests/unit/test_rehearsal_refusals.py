@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from xmgen.rehearsal.cloud import machines
-from xmgen.rehearsal.cloud.kinds import BUCKET, CLUSTER
 from xmgen.rehearsal.cloud.refusals import refusal
 from xmgen.rehearsal.cloud.store import Store
+from xmgen.resource_types import BUCKET, CLUSTER
 
 
 def labelled(key: str, value: str) -> tuple[str, dict[str, Any]]:

@@ -25,10 +25,10 @@ from xmgen import compiler, names
 from xmgen.project import Project as Folder
 from xmgen.rehearsal import home, leftovers
 from xmgen.rehearsal.cloud.cloud import Cloud
-from xmgen.rehearsal.cloud.kinds import ACCOUNT, BUCKET, TENSORBOARD, Endpoint
+from xmgen.rehearsal.cloud.kinds import Endpoint
 from xmgen.rehearsal.cloud.server import VARIABLE, CloudServer
 from xmgen.rehearsal.cloud.store import Store
-from xmgen.resource_types import CUSTOM_JOB, IMAGE
+from xmgen.resource_types import ACCOUNT, BUCKET, CUSTOM_JOB, IMAGE, TENSORBOARD
 from xmgen.stack import init
 from xmgen.stack.folder import write
 

@@ -16,7 +16,7 @@ from tests.gcp_programs import SDK
 from tests.vertex import stacks
 from tests.vertex.job_service import Fault, JobService, set_state
 from tests.vertex.stacks import Google
-from xmgen.rehearsal.cloud.kinds import BUCKET, TENSORBOARD
+from xmgen.resource_types import BUCKET, TENSORBOARD
 
 pytestmark = [pytest.mark.engine, pytest.mark.gcp]
 

@@ -2,8 +2,8 @@
 
 The engine notes an operation before it begins it. When it is killed, or loses a provider or an answer, something may be
 there that Pulumi does not know, and that costs money. What a create was asked for says under which id it would be
-(`import_ids`); so it goes into the state under that id, marked, and `pulumi refresh` reads it: what is there gets the
-outputs of an import and loses the mark, what is not there leaves the state.
+(`resource_types.ids`); so it goes into the state under that id, marked, and `pulumi refresh` reads it: what is there
+gets the outputs of an import and loses the mark, what is not there leaves the state.
 
 The mark stays until that is known, so that a kill in the midst of it changes nothing.
 """
@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from xmgen import resource_types
 from xmgen.pulumi_cli.events import Progress
-from xmgen.pulumi_cli.import_ids import import_id
 from xmgen.pulumi_cli.state import Document, StateResource, pending_operations, resources, saved_at
+from xmgen.resource_types.ids import import_id
 
 MARK = "nobody knows yet whether this was created: `xmgen up` or `xmgen destroy` looks"
 """The only reason of a resource that is being looked for. Plain Pulumi shows it, too."""

@@ -34,7 +34,7 @@ from xmgen.pulumi_cli.state import StateResource, resources
 from xmgen.rehearsal import home, images, leftovers, outcomes, settings, states
 from xmgen.rehearsal.cloud.cloud import Cloud
 from xmgen.rehearsal.cloud.dials import Dials
-from xmgen.rehearsal.cloud.kinds import ELSEWHERE, NODE_POOL, Endpoint
+from xmgen.rehearsal.cloud.kinds import ELSEWHERE, Endpoint
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, template
 from xmgen.rehearsal.cloud.pools import Pools
 from xmgen.rehearsal.cloud.quota import Quota
@@ -47,6 +47,7 @@ from xmgen.rehearsal.director import Director
 from xmgen.rehearsal.misfit_watch import MisfitWatch, settled
 from xmgen.rehearsal.observer import Observer, Pod
 from xmgen.rehearsal.report import FailedJob, Failure, Report, landings, misfits, pool_uses, split
+from xmgen.resource_types import NODE_POOL
 from xmgen.stack import recompile
 from xmgen.stack.compiled import CompiledStack
 from xmgen.urns import Urn

@@ -26,12 +26,16 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from xmgen.errors import InputError, OperationError, Problem
 from xmgen.provider import wire
-from xmgen.provider.resource import Difference, Request, ResourceKind, State, differences
+from xmgen.provider.resource import Change as Way
+from xmgen.provider.resource import Difference, Request, ResourceKind, State
 from xmgen.provider.server import OPTIONS, Context, Provider
 from xmgen.provider.wire import Properties
 from xmgen.rehearsal.cloud import kinds
 from xmgen.rehearsal.cloud.server import VARIABLE
 from xmgen.rehearsal.images import ImageResource
+from xmgen.resource_types import CLUSTER, NODE_POOL
+from xmgen.resource_types.effect import effect, old_goes_first
+from xmgen.resource_types.model import Inputs
 
 _LINE = 64 * 1024 * 1024
 
@@ -80,17 +84,18 @@ class CloudResource:
         raise NotImplementedError  # `StandIn.Check` answers, as it adds inputs
 
     async def diff(self, request: Request, news: Properties, olds: Properties, state: Properties) -> Difference:
-        changes = differences(wire.plain(olds), wire.plain(news))
-        fixed = kinds.kind(request.urn.type).replaces
-        replaces = frozenset(path for path in changes if path.partition(".")[0].partition("[")[0] in fixed)
-        if replaces and request.urn.type == kinds.CLUSTER:
+        old, new = cast("Inputs", wire.plain(olds)), cast("Inputs", wire.plain(news))
+        outcome = effect(request.urn.type, old, new)
+        if outcome.forced_by and request.urn.type == CLUSTER:
             # Both would have the rehearsal's one control plane: what goes with the old one would go from the new one.
-            what = ", ".join(sorted(replaces))
-            hint = "rehearse it in another folder, which has a control plane of its own"
-            raise OperationError(
-                Problem(f"a rehearsal cannot replace a cluster, as a change of {what} would", hint=hint)
-            )
-        return Difference(changes=changes, replaces=replaces)
+            what = ", ".join(sorted(outcome.forced_by))
+            message = f"a rehearsal cannot replace a cluster, as a change of {what} would"
+            raise OperationError(Problem(message, hint=kinds.ELSEWHERE))
+        changes: dict[str, Way] = {}
+        for change in outcome.changes:
+            if change.effect != "none":
+                changes[change.path] = "add" if change.old is None else "delete" if change.new is None else "update"
+        return Difference(changes=changes, replaces=frozenset(outcome.forced_by))
 
     async def create(self, request: Request, news: Properties) -> State:
         if request.preview:
@@ -124,9 +129,9 @@ class CloudResource:
         """GKE makes a cluster with a pool, and pulumi-gcp removes it, when it begins to be asked for that."""
         wanted = cast("dict[str, Any]", wire.plain(news)).get(kinds.WITHOUT_DEFAULT_POOL)
         had = cast("dict[str, Any]", wire.plain(olds)).get(kinds.WITHOUT_DEFAULT_POOL)
-        if request.urn.type == kinds.CLUSTER and wanted and not had:
+        if request.urn.type == CLUSTER and wanted and not had:
             pool = kinds.default_pool(id)
-            await self._rehearsal.ask("delete", type=kinds.NODE_POOL, urn=request.urn.text, id=pool, inputs={})
+            await self._rehearsal.ask("delete", type=NODE_POOL, urn=request.urn.text, id=pool, inputs={})
 
     async def _ask(self, operation: str, request: Request, inputs: Properties, **more: str) -> dict[str, Any]:
         plain = wire.plain(inputs)
@@ -200,8 +205,8 @@ class StandIn(Provider):
                 response.changes = provider_pb2.DiffResponse.DIFF_SOME
                 response.replaces.append(path)
                 response.detailedDiff[path].kind = provider_pb2.PropertyDiff.DELETE_REPLACE
-        gives_way = kinds.gives_way(about.urn.type, about.urn.name, news)
-        response.deleteBeforeReplace = bool(response.replaces) and gives_way
+        first = old_goes_first(about.urn.type, about.urn.name, news)
+        response.deleteBeforeReplace = bool(response.replaces) and first
         return response
 
     async def Invoke(self, request: Any, context: Context) -> provider_pb2.InvokeResponse:

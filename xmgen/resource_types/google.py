@@ -20,11 +20,17 @@ _COMPUTE_NAME = Name(
     pattern=re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
     rule="at most 63 lower-case letters, digits and hyphens, a letter first and no hyphen last",
 )
-_CONTAINER_NAME = Name(
+_CLUSTER_NAME = Name(
     input="name",
-    # GKE REST API, projects.locations.clusters and .nodePools: name.
+    # GKE REST API, projects.locations.clusters: name.
     pattern=re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?"),
     rule="at most 40 lower-case letters, digits and hyphens, a letter first and no hyphen last",
+)
+_POOL_NAME = Name(
+    input="name",
+    # GKE REST API, projects.locations.clusters.nodePools: name; "must be less than 40 characters" (xpk#999).
+    pattern=re.compile(r"[a-z]([-a-z0-9]{0,37}[a-z0-9])?"),
+    rule="at most 39 lower-case letters, digits and hyphens, a letter first and no hyphen last",
 )
 
 
@@ -109,7 +115,7 @@ def _cluster() -> ResourceType:
         token=types.CLUSTER,
         noun="cluster",
         id="projects/{project}/locations/{location}/clusters/{name}",
-        name=_CONTAINER_NAME,
+        name=_CLUSTER_NAME,
         replaces=(
             "clusterAutoscaling.autoProvisioningDefaults.bootDiskKmsKey",
             "clusterIpv4Cidr",
@@ -220,7 +226,7 @@ def _node_pool() -> ResourceType:
         noun="node pool",
         id="projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
         import_id="{project}/{location}/{cluster}/{name}",
-        name=_CONTAINER_NAME,
+        name=_POOL_NAME,
         replaces=(
             "cluster",
             "initialNodeCount",
@@ -428,7 +434,11 @@ GOOGLE = (
         import_id="{project}/{name}",
         name=Name(
             input="name",
-            pattern=re.compile(r"(?!goog)(?!.*g[o0]{2}g[l1]e)[a-z0-9][-_a-z0-9]{1,61}[a-z0-9]"),
+            # A name of several parts may be longer than any of them.
+            pattern=re.compile(
+                r"(?!goog)(?!.*g[o0]{2}g[l1]e)(?=.{3,222}$)"
+                r"[a-z0-9]([-_a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-_a-z0-9]{0,61}[a-z0-9])?)*"
+            ),
             rule="3 to 63 lower-case letters, digits, hyphens and underscores, a letter or digit first and last, and "
             "nothing like `google` in it",
         ),

@@ -12,8 +12,18 @@ from xmgen.errors import InputError
 from xmgen.rehearsal.cloud import arguments, kinds, refusals
 from xmgen.rehearsal.cloud.dials import Dials, LostResponse
 from xmgen.rehearsal.cloud.errors import Refusal
-from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, SERVICE, Endpoint
+from xmgen.rehearsal.cloud.kinds import Endpoint
 from xmgen.rehearsal.cloud.store import Item, Properties, Store, part
+from xmgen.resource_types import (
+    ACCOUNT_MEMBER,
+    API,
+    BUCKET_MEMBER,
+    CLUSTER,
+    NODE_POOL,
+    PROJECT_MEMBER,
+    REPOSITORY,
+)
+from xmgen.resource_types.table import lookup
 
 GOOGLE = "gcp:"
 
@@ -22,10 +32,10 @@ Point = Literal["received", "done"]
 
 _LOOKUPS = {
     "gcp:container/getCluster:getCluster": CLUSTER,
-    "gcp:artifactregistry/getRepository:getRepository": kinds.REPOSITORY,
+    "gcp:artifactregistry/getRepository:getRepository": REPOSITORY,
 }
 
-_IDEMPOTENT = frozenset({SERVICE, kinds.PROJECT_MEMBER, kinds.ACCOUNT_MEMBER, kinds.BUCKET_MEMBER})
+_IDEMPOTENT = frozenset({API, PROJECT_MEMBER, ACCOUNT_MEMBER, BUCKET_MEMBER})
 """What can be made twice: it is there afterwards."""
 
 
@@ -102,18 +112,17 @@ class Cloud:
         if not type.startswith(GOOGLE):
             return {"failures": arguments.problems(type, inputs), "added": {}}
         added: Properties = {}
-        kind = kinds.kind(type)
+        name = lookup(type).name
         old: Properties = request.get("old") or {}
-        if kind.named and not inputs.get(kind.named):
+        if name is not None and name.generated and not inputs.get(name.input):
             seed = bytes.fromhex(str(request["seed"])) or str(request["urn"]).encode()
-            added[kind.named] = old.get(kind.named) or kinds.generated_name(str(request["name"]), seed)
+            added[name.input] = old.get(name.input) or kinds.generated_name(str(request["name"]), seed)
         return {"failures": arguments.problems(type, inputs), "added": added}
 
     def _create(self, request: Properties) -> Properties:
         type, inputs = str(request["type"]), _complete(request)
         self._refuse(type, inputs)
-        kind = kinds.kind(type)
-        id = kind.id(inputs)
+        id = kinds.id_of(type, inputs)
         known = self.store.get(id)
         if known is not None and not known.assumed and type not in _IDEMPOTENT:
             raise Refusal(409, f"Already exists: {id}")
@@ -124,7 +133,7 @@ class Cloud:
             inputs=inputs,
             outputs=outputs,
             owner=str(request["urn"]),
-            parents=[parent for parent in kind.parents(inputs) if self.store.get(parent)],
+            parents=[parent for parent in kinds.kind(type).parents(inputs) if self.store.get(parent)],
         )
         if type == NODE_POOL and (why := self._pool_refusal(item)):
             raise Refusal(403, why)
@@ -171,7 +180,7 @@ class Cloud:
             raise why
         if why:
             return {"error": why}
-        if type == SERVICE and item.inputs.get("disableOnDestroy") is False:
+        if type == API and item.inputs.get("disableOnDestroy") is False:
             # It stays enabled: Pulumi only forgets it.
             self.store.put(replace(item, owner=""))
             return {}
@@ -186,7 +195,7 @@ class Cloud:
         if token not in _LOOKUPS:
             raise Refusal(404, f"a rehearsal does not know {token}")
         type, complete = _LOOKUPS[token], dict(inputs)
-        id = kinds.kind(type).id(complete)
+        id = kinds.id_of(type, complete)
         item = self.store.get(id)
         if item is None:
             item = Item(id=id, type=type, inputs=complete, outputs=self._outputs(type, complete), assumed=True)
@@ -212,7 +221,7 @@ class Cloud:
     def _refuse(self, type: str, inputs: Properties) -> None:
         api = kinds.kind(type).api
         project = inputs["project"]
-        enabled = {item.inputs["service"] for item in self.store.of(SERVICE) if item.inputs["project"] == project}
+        enabled = {item.inputs["service"] for item in self.store.of(API) if item.inputs["project"] == project}
         if api and f"{api}.googleapis.com" not in enabled:
             raise Refusal(403, f"{api}.googleapis.com has not been used in project {project} before or it is disabled")
         if (found := refusals.refusal(type, inputs, self.store)) is not None:

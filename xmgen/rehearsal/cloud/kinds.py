@@ -1,9 +1,8 @@
-"""The kinds of resources that generated programs declare: how each is named, found, and what Google adds to it."""
+"""What Google and pulumi-gcp add to the resources that programs declare; what a change does is in `resource_types`."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,21 +10,24 @@ from typing import Any
 from xmgen.locations import region_of
 from xmgen.rehearsal.cloud import machines
 from xmgen.rehearsal.cloud.store import Properties, part
-from xmgen.resource_types import CLUSTER, NODE_POOL, SUBNETWORK
-
-NETWORK = "gcp:compute/network:Network"
-ROUTER = "gcp:compute/router:Router"
-ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
-RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
-ACCOUNT = "gcp:serviceaccount/account:Account"
-ACCOUNT_MEMBER = "gcp:serviceaccount/iAMMember:IAMMember"
-PROJECT_MEMBER = "gcp:projects/iAMMember:IAMMember"
-SERVICE = "gcp:projects/service:Service"
-REPOSITORY = "gcp:artifactregistry/repository:Repository"
-BUCKET = "gcp:storage/bucket:Bucket"
-BUCKET_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
-TENSORBOARD = "gcp:vertex/aiTensorboard:AiTensorboard"
-
+from xmgen.resource_types import (
+    ACCOUNT,
+    ACCOUNT_MEMBER,
+    API,
+    BUCKET,
+    BUCKET_MEMBER,
+    CLUSTER,
+    NETWORK,
+    NODE_POOL,
+    PROJECT_MEMBER,
+    REPOSITORY,
+    RESOURCE_POLICY,
+    ROUTER,
+    ROUTER_NAT,
+    SUBNETWORK,
+    TENSORBOARD,
+    ids,
+)
 
 WITHOUT_DEFAULT_POOL = "removeDefaultNodePool"
 """Property of a cluster, which only steers the provider."""
@@ -45,26 +47,31 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """named: the property that the provider fills with a generated name. id: Google's identity of it. api: the service
-    that has to be enabled. parents: ids that it uses. replaces: properties that cannot be changed in place. unread:
-    those that only steer the provider, which an import therefore does not find. gives_way: it is always deleted before
-    another one takes its place (pulumi-gcp, provider/resources.go: DeleteBeforeReplace).
+    """api: the service that has to be enabled. outputs: what Google adds. parents: ids that it uses. unread: properties
+    that only steer the provider, which an import therefore does not find. filled: paths of what Google fills in where
+    the inputs leave it out, and what cannot be changed in place.
     """
 
-    id: Callable[[Properties], str]
     api: str = ""
-    named: str = ""
     outputs: Callable[[Properties], Properties] = lambda inputs: {}
     parents: Callable[[Properties], list[str]] = lambda inputs: []
-    replaces: frozenset[str] = frozenset({"name", "project", "location", "region"})
     unread: frozenset[str] = frozenset()
-    gives_way: bool = False
     filled: Callable[[Properties], list[str]] = lambda inputs: []
-    """Paths of what Google fills in where the inputs leave it out, and what cannot be changed in place."""
+
+
+_OTHER = Kind()
 
 
 def kind(type: str) -> Kind:
-    return KINDS.get(type) or Kind(id=lambda inputs: f"{_project(inputs)}/{type}/{_hash(inputs)}", named="name")
+    return KINDS.get(type, _OTHER)
+
+
+def id_of(type: str, inputs: Properties) -> str:
+    """Google's identity of a resource. inputs: with the project."""
+    if type == TENSORBOARD:
+        number = _number(str(inputs["displayName"]))[:10]
+        return f"{_project(inputs)}/locations/{inputs['region']}/tensorboards/{number}"
+    return ids.provider_id(type, inputs, {}) or f"{_project(inputs)}/{type}/{_hash(inputs)}"
 
 
 def imported(type: str, id: str) -> str:
@@ -86,18 +93,6 @@ def imported(type: str, id: str) -> str:
 def generated_name(name: str, seed: bytes) -> str:
     """As Pulumi's bridged providers name: the logical name and seven hex digits."""
     return f"{name}-{hashlib.sha256(seed).hexdigest()[:7]}"
-
-
-def gives_way(type: str, name: str, inputs: Properties) -> bool:
-    """Whether a resource is deleted before the one that takes its place is created: where a program names it itself, as
-    both would have the same name (pulumi-terraform-bridge, pkg/tfbridge/schema.go: nameRequiresDeleteBeforeReplace).
-
-    name: the logical one.
-    """
-    this = kind(type)
-    generated = re.compile(f"{re.escape(name)}-[0-9a-f]{{7}}")
-    given = bool(this.named) and this.named in inputs and not generated.fullmatch(str(inputs[this.named]))
-    return this.gives_way or given
 
 
 def full(text: str, project: str, collection: str) -> str:
@@ -134,15 +129,10 @@ def _account(inputs: Properties) -> Properties:
 
 def _cluster(inputs: Properties) -> Properties:
     return {
-        "selfLink": f"https://container.googleapis.com/v1/{_located('clusters')(inputs)}",
+        "selfLink": f"https://container.googleapis.com/v1/{id_of(CLUSTER, inputs)}",
         "masterVersion": "1.36.3-gke.1000",
         "operation": "",
     }
-
-
-def _located(collection: str, place: str = "location") -> Callable[[Properties], str]:
-    folder = "regions" if place == "region" else "locations"
-    return lambda inputs: f"{_project(inputs)}/{folder}/{inputs[place]}/{collection}/{inputs['name']}"
 
 
 def cluster_of(inputs: Properties) -> str:
@@ -157,8 +147,8 @@ def default_pool(cluster: str) -> str:
     return f"{cluster}/nodePools/default-pool"
 
 
-def _self_link(id: str) -> Properties:
-    return {"selfLink": f"https://www.googleapis.com/compute/v1/{id}"}
+def _self_link(type: str) -> Callable[[Properties], Properties]:
+    return lambda inputs: {"selfLink": f"https://www.googleapis.com/compute/v1/{id_of(type, inputs)}"}
 
 
 def _named_policies(inputs: Properties) -> list[str]:
@@ -190,122 +180,43 @@ def _cluster_parents(inputs: Properties) -> list[str]:
     return parents
 
 
-def _member(of: Callable[[Properties], str]) -> Callable[[Properties], str]:
-    return lambda inputs: f"{of(inputs)}/{inputs['role']}/{inputs['member']}"
-
-
 def _etag(inputs: Properties) -> Properties:
     return {"etag": _hash(inputs)}
 
 
-def _global_network(inputs: Properties) -> str:
-    return f"{_project(inputs)}/global/networks/{inputs['name']}"
-
-
-def _tensorboard(inputs: Properties) -> str:
-    number = _number(str(inputs["displayName"]))[:10]
-    return f"{_project(inputs)}/locations/{inputs['region']}/tensorboards/{number}"
-
-
-_MEMBER_REPLACES = frozenset({"role", "member", "bucket", "serviceAccountId", "project", "condition"})
-
 KINDS: dict[str, Kind] = {
-    SERVICE: Kind(
-        id=lambda inputs: f"{inputs['project']}/{inputs['service']}", replaces=frozenset({"service", "project"})
-    ),
-    NETWORK: Kind(
-        id=_global_network,
-        api="compute",
-        named="name",
-        outputs=lambda inputs: _self_link(_global_network(inputs)),
-        replaces=frozenset({"name", "project", "autoCreateSubnetworks"}),
-    ),
-    SUBNETWORK: Kind(
-        id=_located("subnetworks", "region"),
-        api="compute",
-        named="name",
-        outputs=lambda inputs: _self_link(_located("subnetworks", "region")(inputs)),
-        parents=_network,
-        replaces=frozenset({"name", "project", "region", "network", "ipCidrRange"}),
-    ),
-    ROUTER: Kind(
-        id=_located("routers", "region"),
-        api="compute",
-        named="name",
-        parents=_network,
-        replaces=frozenset({"name", "project", "region", "network"}),
-    ),
+    API: _OTHER,
+    NETWORK: Kind(api="compute", outputs=_self_link(NETWORK)),
+    SUBNETWORK: Kind(api="compute", outputs=_self_link(SUBNETWORK), parents=_network),
+    ROUTER: Kind(api="compute", parents=_network),
     ROUTER_NAT: Kind(
-        id=lambda inputs: f"{inputs['project']}/{inputs['region']}/{inputs['router']}/{inputs['name']}",
         api="compute",
-        named="name",
         parents=lambda inputs: [f"{_project(inputs)}/regions/{inputs['region']}/routers/{inputs['router']}"],
-        replaces=frozenset({"name", "project", "region", "router"}),
     ),
-    RESOURCE_POLICY: Kind(
-        id=_located("resourcePolicies", "region"),
-        api="compute",
-        named="name",
-        replaces=frozenset({"name", "project", "region", "workloadPolicy", "groupPlacementPolicy"}),
-    ),
-    ACCOUNT: Kind(
-        id=lambda inputs: f"{_project(inputs)}/serviceAccounts/{email(inputs)}",
-        api="iam",
-        named="accountId",
-        outputs=_account,
-        replaces=frozenset({"accountId", "project"}),
-    ),
-    ACCOUNT_MEMBER: Kind(
-        id=_member(lambda inputs: str(inputs["serviceAccountId"])),
-        api="iam",
-        outputs=_etag,
-        parents=lambda inputs: [],
-        replaces=_MEMBER_REPLACES,
-    ),
-    PROJECT_MEMBER: Kind(
-        id=_member(lambda inputs: str(inputs["project"])),
-        api="cloudresourcemanager",
-        outputs=_etag,
-        replaces=_MEMBER_REPLACES,
-        gives_way=True,
-    ),
+    RESOURCE_POLICY: Kind(api="compute"),
+    ACCOUNT: Kind(api="iam", outputs=_account),
+    ACCOUNT_MEMBER: Kind(api="iam", outputs=_etag),
+    PROJECT_MEMBER: Kind(api="cloudresourcemanager", outputs=_etag),
+    BUCKET_MEMBER: Kind(outputs=_etag),
     CLUSTER: Kind(
-        id=_located("clusters"),
         api="container",
-        named="name",
         outputs=_cluster,
         parents=_cluster_parents,
-        replaces=frozenset({"name", "project", "location", "network", "subnetwork", "ipAllocationPolicy"}),
         unread=frozenset({WITHOUT_DEFAULT_POOL, "deletionProtection"}),
     ),
     NODE_POOL: Kind(
-        id=lambda inputs: f"{cluster_of(inputs)}/nodePools/{inputs['name']}",
         api="container",
-        named="name",
         parents=lambda inputs: [cluster_of(inputs), *_named_policies(inputs)],
-        replaces=frozenset({"name", "project", "cluster", "location", "placementPolicy", "initialNodeCount"}),
         filled=_filled_in_pools,
     ),
-    REPOSITORY: Kind(
-        id=lambda inputs: f"{_project(inputs)}/locations/{inputs['location']}/repositories/{inputs['repositoryId']}",
-        api="artifactregistry",
-        outputs=lambda inputs: {"name": inputs["repositoryId"]},
-        replaces=frozenset({"repositoryId", "location", "project", "format"}),
-    ),
+    REPOSITORY: Kind(api="artifactregistry", outputs=lambda inputs: {"name": inputs["repositoryId"]}),
     BUCKET: Kind(
-        id=lambda inputs: str(inputs["name"]),
-        named="name",
         outputs=lambda inputs: {
             "url": f"gs://{inputs['name']}",
             "selfLink": f"https://www.googleapis.com/storage/v1/b/{inputs['name']}",
         },
     ),
-    BUCKET_MEMBER: Kind(id=_member(lambda inputs: f"b/{inputs['bucket']}"), outputs=_etag, replaces=_MEMBER_REPLACES),
-    TENSORBOARD: Kind(
-        id=_tensorboard,
-        api="aiplatform",
-        outputs=lambda inputs: {"name": _tensorboard(inputs)},
-    ),
+    TENSORBOARD: Kind(api="aiplatform", outputs=lambda inputs: {"name": id_of(TENSORBOARD, inputs)}),
 }
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from xmgen.executors.gke.pods import refused
 from xmgen.rehearsal.api import Api
-from xmgen.rehearsal.cloud.kinds import NODE_POOL
 from xmgen.rehearsal.cloud.nodes import POOL_LABEL, SYSTEM_NAMESPACE, SYSTEM_POD, ZONE_LABEL, Template, template
 from xmgen.rehearsal.cloud.quota import Quota
 from xmgen.rehearsal.cloud.scheduling import Amounts, Object, added, amounts, has_room, less, obstacles, requests
 from xmgen.rehearsal.cloud.storage import Storage
 from xmgen.rehearsal.cloud.store import Item, Store, part
+from xmgen.resource_types import NODE_POOL
 
 IDLE_SECONDS = 5.0
 """How long a node has nothing to do before it is taken away; on GKE it is ten minutes."""

@@ -6,6 +6,7 @@ what is sure is refused: a rehearsal that stops a stack which would run is worse
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,17 +14,17 @@ from dataclasses import dataclass
 from xmgen import catalog, locations
 from xmgen.rehearsal.cloud import kinds, machines
 from xmgen.rehearsal.cloud.errors import Refusal
-from xmgen.rehearsal.cloud.kinds import (
+from xmgen.rehearsal.cloud.store import Properties, Store, part, parts, texts
+from xmgen.resource_types import (
     ACCOUNT,
     ACCOUNT_MEMBER,
     BUCKET,
     BUCKET_MEMBER,
     CLUSTER,
     NODE_POOL,
-    REPOSITORY,
     SUBNETWORK,
 )
-from xmgen.rehearsal.cloud.store import Properties, Store, part, parts, texts
+from xmgen.resource_types.table import lookup
 
 Check = Callable[[Properties, Store], Iterator[Refusal]]
 
@@ -48,7 +49,8 @@ def _rule(type: str, source: str) -> Callable[[Check], Check]:
 
 def refusal(type: str, inputs: Properties, store: Store) -> Refusal | None:
     """The first reason why these inputs are refused; None when they are accepted."""
-    return next((found for rule in RULES if rule.type == type for found in rule.check(inputs, store)), None)
+    checks = (rule.check(inputs, store) for rule in RULES if rule.type == type)
+    return next(itertools.chain(_name(type, inputs), *checks), None)
 
 
 def _bad(message: str) -> Refusal:
@@ -58,49 +60,17 @@ def _bad(message: str) -> Refusal:
 # Names
 
 
-@_rule(NODE_POOL, "GKE REST API, projects.locations.clusters.nodePools: name; error text reported in xpk#999")
-def _pool_name(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name = str(inputs["name"])
-    if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
-        yield _bad(
-            f"Invalid value for field node_pool.name: {name!r}. It must start with a lowercase letter, end with a "
-            "letter or a number and contain only lowercase letters, numbers and hyphens"
-        )
-    if len(name) >= 40:
-        yield _bad(f"Invalid value for field node_pool.name: {name!r} must be less than 40 characters")
+def _name(type: str, inputs: Properties) -> Iterator[Refusal]:
+    name = lookup(type).name
+    given = str(inputs[name.input]) if name is not None and name.input in inputs else None
+    if name is not None and given is not None and not name.pattern.fullmatch(given):
+        yield _bad(f"Invalid value for field '{name.input}': {given!r}. It must be {name.rule}")
 
 
-@_rule(CLUSTER, "GKE REST API, projects.locations.clusters: name is at most 40 characters, RFC 1035")
-def _cluster_name(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name = str(inputs["name"])
-    if not re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", name):
-        yield _bad(f"Invalid value for field cluster.name: {name!r}")
-
-
-@_rule(ACCOUNT, "IAM REST API, projects.serviceAccounts.create: accountId is 6 to 30 characters")
-def _account_id(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name = str(inputs["accountId"])
-    if not re.fullmatch(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])", name):
-        yield _bad(f"Invalid value for account_id: {name!r}. It must match ^[a-z]([-a-z0-9]{{4,28}}[a-z0-9])$")
+@_rule(ACCOUNT, "IAM REST API, projects.serviceAccounts: displayName")
+def _account_title(inputs: Properties, store: Store) -> Iterator[Refusal]:
     if len(str(inputs.get("displayName") or "")) > 100:
         yield _bad("The display name of a service account is at most 100 characters")
-
-
-@_rule(BUCKET, "Cloud Storage documentation, Bucket naming guidelines")
-def _bucket_name(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name = str(inputs["name"])
-    # A name of several parts may be longer than any of them.
-    valid = re.fullmatch(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", name) and max(map(len, name.split("."))) <= 63
-    if not valid or name.startswith("goog") or "google" in name:
-        yield _bad(f"Invalid bucket name: {name!r}")
-
-
-@_rule(REPOSITORY, "Artifact Registry documentation, Create standard repositories: repository names")
-def _repository_id(inputs: Properties, store: Store) -> Iterator[Refusal]:
-    name = str(inputs["repositoryId"])
-    gcr = name.endswith("gcr.io")
-    if not gcr and not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name):
-        yield _bad(f"Invalid repository id {name!r}")
 
 
 def _labels(inputs: Properties, key: str) -> Iterator[Refusal]:

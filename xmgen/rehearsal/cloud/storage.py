@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xmgen.rehearsal.api import Api
-from xmgen.rehearsal.cloud.kinds import CLUSTER, SERVICE
 from xmgen.rehearsal.cloud.nodes import ZONE_LABEL
 from xmgen.rehearsal.cloud.scheduling import Object
 from xmgen.rehearsal.cloud.store import Item, Store, part, parts
+from xmgen.resource_types import API, CLUSTER
 
 Claim = tuple[str, str]
 """Its namespace and name."""
@@ -162,7 +162,7 @@ class Storage:
     def _refused_files(self, kind: Class, clusters: Sequence[Item]) -> str:
         if not any(_has_files(each) for each in clusters):
             return f"the cluster has no driver of Filestore, which storage class {kind.name!r} needs"
-        if all(each.inputs["service"] != _FILES_API for each in self._store.of(SERVICE)):
+        if all(each.inputs["service"] != _FILES_API for each in self._store.of(API)):
             return f"{_FILES_API} is disabled, which storage class {kind.name!r} needs"
         there = {_network(each.inputs.get("network")) for each in clusters}
         if kind.network not in there:
