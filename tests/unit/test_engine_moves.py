@@ -16,7 +16,7 @@ from xmgen import project
 from xmgen.executors.gke import moves
 from xmgen.experiment import ClusterChoice, Container, JobRequirements, Kubernetes, Local
 from xmgen.project import Project
-from xmgen.resource_types import CLUSTER, SUBNETWORK
+from xmgen.resource_types import CLUSTER, NETWORK, SUBNETWORK
 from xmgen.stack import init
 from xmgen.stack.compiled import CompiledStack
 
@@ -51,7 +51,8 @@ def network(region: str) -> dict[str, Any]:
 
 def wanted(made: Project, plan: CompiledStack, *state: dict[str, Any], given: tuple[str, ...] = ()) -> str:
     export = json.dumps({"version": 3, "deployment": {"resources": list(state)}})
-    return moves.wanted(made, plan, lambda: export, given)
+    move = moves.wanted(made, plan, lambda: export, given)
+    return move.text if move else ""
 
 
 UP = (network("us-central1"), cluster("us-central1-a"))
@@ -132,6 +133,97 @@ def test_a_move(
     assert wanted(made, planned(asked), *state, given=given) == told
 
 
+OWN = (in_state(NETWORK, inputs={}), in_state(SUBNETWORK, inputs={"region": "us-central1"}))
+"""A network of the stack's own."""
+
+
+def on_network(name: str, pods: str = "pods") -> dict[str, Any]:
+    ranges = {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": "services"}
+    inputs = {
+        "location": "us-central1-a",
+        "network": f"projects/acme/global/networks/{name}",
+        "subnetwork": f"projects/acme/regions/us-central1/subnetworks/{name}",
+        "ipAllocationPolicy": ranges,
+    }
+    return in_state(CLUSTER, inputs=inputs, id="projects/acme/locations/us-central1-a/clusters/two")
+
+
+SHARED = {"network": "shared", "subnetwork": "shared", "podsRange": "pods", "servicesRange": "services"}
+
+
+@pytest.mark.parametrize(
+    ("state", "kept", "move"),
+    [
+        pytest.param((*OWN, on_network("two")), {"gcp:project": "acme"}, None, id="as it is"),
+        pytest.param(
+            (*OWN, on_network("two")),
+            SHARED,
+            moves.Move(
+                "the cluster of two is on the subnetwork projects/acme/regions/us-central1/subnetworks/two, and cannot "
+                "move to shared",
+                "subnetwork",
+            ),
+            id="to a network of somebody else's",
+        ),
+        pytest.param((on_network("shared"),), SHARED, None, id="on it already"),
+        pytest.param(
+            (on_network("shared"),),
+            {},
+            moves.Move(
+                "the cluster of two is on the subnetwork projects/acme/regions/us-central1/subnetworks/shared, and "
+                "cannot move to a network of its own",
+                "subnetwork",
+            ),
+            id="to a network of its own",
+        ),
+        pytest.param(
+            (on_network("shared"),),
+            {**SHARED, "network": "projects/other/global/networks/shared"},
+            moves.Move(
+                "the cluster of two is on the network projects/acme/global/networks/shared, and cannot move to "
+                "projects/other/global/networks/shared",
+                "network",
+            ),
+            id="to a network of the same name in another project",
+        ),
+        pytest.param(
+            (on_network("shared"),),
+            {**SHARED, "podsRange": "more-pods"},
+            moves.Move(
+                "the cluster of two has its pods in the range pods, and cannot move them to more-pods", "podsRange"
+            ),
+            id="to another range of pods",
+        ),
+        pytest.param(
+            (on_network("shared"),),
+            {**SHARED, "servicesRange": "more-services"},
+            moves.Move(
+                "the cluster of two has its services in the range services, and cannot move them to more-services",
+                "servicesRange",
+            ),
+            id="to another range of services",
+        ),
+        pytest.param(
+            (*OWN, on_network("two")),
+            {"gcp:project": "other"},
+            moves.Move("the cluster of two is in the project acme, and cannot move to other", "gcp:project"),
+            id="to another project",
+        ),
+    ],
+)
+def test_whatever_replaces_the_cluster_is_a_move(
+    made: Project, state: tuple[dict[str, Any], ...], kept: dict[str, str], move: moves.Move | None
+) -> None:
+    made.settings("two").write_text(yaml.safe_dump({"config": kept}), encoding="utf-8")
+    export = json.dumps({"version": 3, "deployment": {"resources": list(state)}})
+    assert moves.wanted(made, planned(), lambda: export) == move
+
+
+def test_where_an_environment_may_name_a_subnetwork_nothing_is_said_of_it(made: Project) -> None:
+    made.settings("two").write_text(yaml.safe_dump({"environment": ["shared"]}), encoding="utf-8")
+    assert wanted(made, planned(), on_network("shared")) == ""
+
+
 def test_what_an_environment_of_pulumis_may_say_is_not_known(made: Project) -> None:
     made.settings("two").write_text(yaml.safe_dump({"environment": ["shared"]}), encoding="utf-8")
     assert wanted(made, planned(), cluster("europe-west4-a")) == ""
@@ -148,4 +240,4 @@ def test_a_project_may_have_no_location_of_its_own(made: Project) -> None:
 def test_the_clusters_of_others_are_not_asked_about(made: Project) -> None:
     here = compiled_stack(experiment(job("a", executor=Local())))
     for plan in (planned(choice=THERE), here):
-        assert moves.wanted(made, plan, lambda: pytest.fail("the state is of no interest")) == ""
+        assert moves.wanted(made, plan, lambda: pytest.fail("the state is of no interest")) is None

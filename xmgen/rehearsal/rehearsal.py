@@ -211,7 +211,7 @@ class Rehearsal:
         """Raise OperationError where an interrupted rehearsal has left the stack's cluster elsewhere."""
         work = self.session(compiled)
         if work.exists() and (move := moves.wanted(self.project, compiled, work.export)):
-            raise OperationError(Problem(move, hint=ELSEWHERE))
+            raise OperationError(Problem(move.text, hint=ELSEWHERE))
 
     def _foreign(self, stacks: set[str]) -> set[str]:
         """The ids of what somebody else has in the cloud."""

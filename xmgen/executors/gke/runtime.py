@@ -77,8 +77,8 @@ class GkeRuntime(Runtime):
     def refuse_move(self, work: Session, stack: CompiledStack, settings: Sequence[str]) -> None:
         if move := moves.wanted(work.project, stack, work.export, settings):
             removal = f"xmgen destroy {stack.name}" if stack.units else f"xmgen cluster delete {stack.name}"
-            hint = f"set `location` as it was, or remove it: after `{removal}` this command makes all of it there"
-            raise OperationError(Problem(move, hint=hint))
+            hint = f"set `{move.setting}` as it was, or remove it: after `{removal}` this command makes all of it there"
+            raise OperationError(Problem(move.text, hint=hint))
 
     def before_removal(self, work: Session, export: str, command: str) -> tuple[Session, list[str]]:
         return reachability.checked(work, export, command)
