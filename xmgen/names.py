@@ -28,6 +28,9 @@ up to nine characters, and 63 is the limit of a DNS label."""
 STACK_LENGTH = 40
 """Characters of a stack's name: names of resources are made of it."""
 
+ON_GOOGLE_LENGTH = 40 - 8
+"""Characters of a name that Pulumi appends eight to, and of which GKE makes a cluster's."""
+
 GENERIC_STEMS = frozenset({"experiment", "launch", "launcher", "main", "xm_launch"})
 """File names that say nothing of the experiment; its folder's name does."""
 
@@ -103,6 +106,16 @@ def address(host: str, service: str = SERVICE, namespace: str = NAMESPACE) -> st
 def gcp_label(text: str) -> str:
     """The value of a label of a Google Cloud resource: lower-case letters, digits and hyphens, at most 63."""
     return slug(text, 63)
+
+
+def on_google(stack: str) -> str:
+    """A stack's name where it names what Google judges: a letter first, and room for what Pulumi appends to the name of
+    a cluster, which has 40 characters at most. The stack's own, wherever that will do.
+    """
+    if stack[0].isalpha() and len(stack) <= ON_GOOGLE_LENGTH:
+        return stack
+    name = stack if stack[0].isalpha() else f"x{stack}"
+    return f"{name[: ON_GOOGLE_LENGTH - 9].rstrip('-')}-{short_hash(stack)}"
 
 
 def service_account(stack: str, purpose: str) -> str:

@@ -8,7 +8,6 @@ from xmgen import setting_rules
 from xmgen.locations import is_location
 from xmgen.names import NO_STACKS, STACK_LENGTH, shortened, slug, stack_name
 
-_OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _RESOURCE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 _REFERENCE = r"<xmgen:[^<>\s]+>"
 """Stands for a value that only the cloud knows, such as the project's name."""
@@ -20,7 +19,6 @@ _RESERVATION_RULE = (
     "its name, such as our-gpus, or projects/<project>/reservations/<name> for one that a project shares"
 )
 _ACCOUNT = re.compile(rf"{_REFERENCE}|([A-Za-z0-9._-]|{_REFERENCE})+@([A-Za-z0-9.-]|{_REFERENCE})+")
-_CLUSTER = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_-]*):)?(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.:~=/_*-]*")
 
@@ -49,20 +47,9 @@ def not_a_reservation(text: str) -> str:
     return "" if _RESERVATION.fullmatch(text) else _RESERVATION_RULE
 
 
-def not_an_object_name(text: str) -> str:
-    """What the name of an object of Kubernetes must be, such as a StorageClass, that `text` is not."""
-    fits = _OBJECT.fullmatch(text) and len(text) <= 253
-    return "" if fits else "lower-case letters, digits, hyphens and dots, such as standard-rwx"
-
-
 def not_a_service_account(text: str) -> str:
     """What the address of a service account must be that `text` is not."""
     return "" if _ACCOUNT.fullmatch(text) else "its address, such as trainer@project.iam.gserviceaccount.com"
-
-
-def not_a_cluster(text: str) -> str:
-    """What the name of a cluster of GKE must be that `text` is not."""
-    return "" if _CLUSTER.fullmatch(text) else "at most 40 lower-case letters, digits and hyphens, a letter first"
 
 
 def not_a_location(text: str) -> str:

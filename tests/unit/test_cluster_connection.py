@@ -20,6 +20,7 @@ from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_values import SECRET, SIGNATURE
 from xmgen.rehearsal import certificates
 from xmgen.rehearsal.servers import free_port
+from xmgen.resource_types import PROVIDER
 
 AUTHORITY = certificates.authority("test").certificate_pem()
 PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "auth-plugin", "provideClusterInfo": True}
@@ -47,7 +48,7 @@ def export(*kubeconfigs: object) -> str:
     providers = [
         {
             "urn": f"urn:pulumi:s::experiments::pulumi:providers:kubernetes::p{number}",
-            "type": kubernetes.PROVIDER,
+            "type": PROVIDER,
             "inputs": {"kubeconfig": each},
         }
         for number, each in enumerate(kubeconfigs)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from tests.builders import XID, job
 from xmgen import names
+from xmgen import resource_types as types
 from xmgen.experiment import ShellSafeArg, WorkUnit
+from xmgen.resource_types import naming
 
 
 @pytest.mark.parametrize(
@@ -96,6 +98,64 @@ def test_a_units_slug_comes_from_its_own_content(unit: WorkUnit, slug: str) -> N
 def test_a_logical_name_leaves_room_for_the_suffixes_of_pulumi_and_kubernetes(name: str, args: list[str]) -> None:
     unit = WorkUnit(id=1, jobs=(job(*args, name=name),))
     assert len(names.unit_slug(unit, XID)) <= names.UNIT_SLUG_LENGTH
+
+
+STACKS = st.text(min_size=1).map(names.stack_name)
+
+
+@given(STACKS)
+def test_google_and_kubernetes_take_every_name_that_is_made_of_a_stacks(stack: str) -> None:
+    name = names.on_google(stack)
+    for type in (
+        types.NETWORK,
+        types.SUBNETWORK,
+        types.ROUTER,
+        types.ROUTER_NAT,
+        types.CLUSTER,
+        types.BUCKET,
+        types.REPOSITORY,
+    ):
+        inputs = {"repositoryId": name} if type == types.REPOSITORY else {}
+        logical = names.output_bucket(stack) if type == types.BUCKET else name
+        assert naming.problem(type, logical, inputs) == ""
+    for purpose in ("nodes", "jobs", "controllers"):
+        assert naming.problem(types.ACCOUNT, purpose, {"accountId": names.service_account(stack, purpose)}) == ""
+    assert naming.problem(types.NAMESPACE, stack, {"metadata": {"name": names.namespace(stack)}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("sweep", "sweep"),
+        ("s" * 32, "s" * 32),
+        ("2024-run", "x2024-run-8afad6e3"),
+        ("s" * 33, f"{'s' * 23}-92e184bd"),
+    ],
+)
+def test_google_has_a_stacks_own_name_where_that_will_do(stack: str, expected: str) -> None:
+    assert names.on_google(stack) == expected
+
+
+@pytest.mark.parametrize(
+    ("type", "logical", "inputs", "problem"),
+    [
+        (types.CLUSTER, "s" * 32, {}, ""),
+        (types.CLUSTER, "s" * 33, {}, f"no cluster can be called '{'s' * 33}-0123abc': at most 40 lower-case letters"),
+        (types.CLUSTER, "2024-run", {"name": "own"}, ""),
+        (types.NETWORK, "2024-run", {}, "no network can be called '2024-run-0123abc'"),
+        (types.REPOSITORY, "2024-run", {"repositoryId": "2024-run"}, "no image repository can be called '2024-run'"),
+        (types.ACCOUNT, "jobs", {"accountId": "jobs"}, "no service account can be called 'jobs': 6 to 30"),
+        (types.NODE_POOL, "p", {"name": "p" * 40}, "no node pool can be called"),
+        (types.JOB, "a", {"metadata": {"name": "A"}}, "no Job can be called 'A'"),
+        # What only the cloud knows, what nobody judges, and what the API server draws.
+        (types.BUCKET, "a", {"name": "${gcp:project}-x"}, ""),
+        (types.API, "compute", {"service": "compute"}, ""),
+        (types.JOB, "a", {"metadata": {"generateName": "A"}}, ""),
+    ],
+)
+def test_a_name_that_is_none_is_told(type: str, logical: str, inputs: dict[str, object], problem: str) -> None:
+    told = naming.problem(type, logical, inputs)
+    assert told == problem or (problem and told.startswith(problem))
 
 
 @pytest.mark.parametrize(

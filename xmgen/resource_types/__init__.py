@@ -33,6 +33,7 @@ NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"  # noqa: S105 (a type)
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 PROVIDER = "pulumi:providers:kubernetes"
+XMGEN_PROVIDER = "pulumi:providers:xmgen"
 
 WORK_UNITS = {"local": RUN, "kubernetes": JOB, "vertex": CUSTOM_JOB}
 """What work units become, by executor."""

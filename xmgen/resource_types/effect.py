@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from xmgen.resource_types.model import GENERATED, Input, Inputs, ResourceType
+from xmgen.resource_types.model import GENERATED, Input, Inputs, ResourceType, value_at
 from xmgen.resource_types.table import lookup
 
 Kind = Literal["none", "update", "replace"]
@@ -70,7 +70,7 @@ def old_goes_first(type: str, name: str, new: Inputs) -> bool:
     row = lookup(type)
     if row.old_first or row.name is None or not row.name.generated:
         return row.old_first
-    given = _value(new, _split(row.name.input))
+    given = value_at(new, row.name.input)
     return isinstance(given, str) and not (given.startswith(name) and GENERATED.fullmatch(given[len(name) :]))
 
 
@@ -111,13 +111,7 @@ def _effect(row: ResourceType, path: _Path, old: Input, new: Input) -> Kind:
 def _holds(value: Input, path: tuple[str, ...]) -> bool:
     if isinstance(value, list):
         return any(_holds(item, path) for item in value)
-    return _value(value, path) is not None
-
-
-def _value(value: Input, path: Iterable[str]) -> Input:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+    return value_at(value, ".".join(path)) is not None
 
 
 def _split(path: str) -> tuple[str, ...]:

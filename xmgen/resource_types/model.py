@@ -67,6 +67,13 @@ class ResourceType:
     loses: str = ""
 
 
+def value_at(value: Input, path: str) -> Input:
+    """What is at a property path without indices; None where there is nothing."""
+    for key in path.split(".") if path else ():
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
 def default(value: Input) -> Comparison:
     """Whether an input was or is left out where the other is what the provider then assumes."""
     return partial(_only_default, value)

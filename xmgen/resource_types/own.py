@@ -51,6 +51,7 @@ OWN = (
         replaces=("after", "displayName", "encryptionSpec", "jobSpec", "labels", "project", "region"),
         same={"wait": default(False)},
     ),
+    ResourceType(token=types.XMGEN_PROVIDER, noun="provider"),
     # pulumi-docker-build builds again (provider/internal/image.go: Diff).
     ResourceType(token=types.IMAGE, noun="image"),
 )

@@ -26,8 +26,6 @@ from xmgen.errors import OperationError, Problem
 from xmgen.pulumi_cli.session import Session
 from xmgen.pulumi_cli.state import resources
 
-PROVIDER = "pulumi:providers:kubernetes"
-
 TIMEOUT_SECONDS = 20.0
 PLUGIN_SECONDS = 60.0
 
@@ -166,7 +164,7 @@ def _kubeconfig(export: str) -> object:
     of_jobs = {
         resource.provider.rpartition("::")[0] for resource in resources(export) if resource.type == resource_types.JOB
     }
-    found = [resource for resource in resources(export) if resource.type == PROVIDER]
+    found = [resource for resource in resources(export) if resource.type == resource_types.PROVIDER]
     found.sort(key=lambda resource: resource.urn not in of_jobs)
     return found[0].inputs.get("kubeconfig") if found else None
 

@@ -18,6 +18,8 @@ from xmgen.experiment import ClusterChoice, Experiment, Job, Kubernetes, ShellSa
 from xmgen.plan import places
 from xmgen.plan.model import Plan
 from xmgen.plan.places import Key, place
+from xmgen.resource_types import CLUSTER, OBJECTS
+from xmgen.resource_types.naming import rule_broken
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """What every version of Kubernetes takes; newer ones take more."""
@@ -115,7 +117,7 @@ def is_bucket(text: str) -> bool:
 def _no_cluster(choice: ClusterChoice | None) -> list[Problem]:
     """What no cluster can be called, and where none can be."""
     problems: list[Problem] = []
-    if choice is not None and choice.kind == "existing" and (rule := rules.not_a_cluster(choice.name)):
+    if choice is not None and choice.kind == "existing" and (rule := rule_broken(CLUSTER, choice.name)):
         problems.append(Problem(f"{choice.name!r} is no name of a cluster", hint=rule))
     if choice is not None and choice.location is not None and (rule := rules.not_a_location(choice.location)):
         problems.append(Problem(f"{choice.location!r} is no location of a cluster", hint=rule))
@@ -192,5 +194,5 @@ def _volume(volume: Volume, path: str, where: str) -> Iterator[Problem]:
             yield Problem(f"{volume.bucket!r}: no Job can hold {_code_points(dict.fromkeys(found))}", where)
     if volume.claim is not None and not (_CLAIM.fullmatch(volume.claim) and len(volume.claim) <= 63):
         yield Problem(f"{volume.claim!r} cannot name a claim", where, "lower-case letters, digits and hyphens")
-    if volume.storage_class is not None and (rule := rules.not_an_object_name(volume.storage_class)):
+    if volume.storage_class is not None and (rule := rule_broken(OBJECTS["StorageClass"], volume.storage_class)):
         yield Problem(f"{volume.storage_class!r} is no storage class", where, rule)
