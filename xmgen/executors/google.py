@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 
-from xmgen import names
+from xmgen import names, resource_types
 from xmgen.executors import registry
 from xmgen.experiment import Experiment, Reference
 from xmgen.plan.model import Plan, PlannedImage
@@ -36,7 +36,7 @@ def services(apis: Iterable[str]) -> Resource:
     return Resource(
         variable="services",
         name=Variable("service"),
-        type="gcp:projects/service:Service",
+        type=resource_types.API,
         inputs={"service": Text((Variable("service"), ".googleapis.com")), "disableOnDestroy": False},
         over=("service", tuple(sorted(apis))),
         why="APIs stay enabled after `destroy`: other parts of the project may have come to use them.",
@@ -46,7 +46,7 @@ def services(apis: Iterable[str]) -> Resource:
 def service(variable: str, api: str) -> Resource:
     """One more API, beside those that every stack needs."""
     inputs: dict[str, Input] = {"service": f"{api}.googleapis.com", "disableOnDestroy": False}
-    return Resource(variable=variable, name=api, type="gcp:projects/service:Service", inputs=inputs)
+    return Resource(variable=variable, name=api, type=resource_types.API, inputs=inputs)
 
 
 def labels(experiment: Experiment) -> dict[str, Input]:
@@ -59,7 +59,7 @@ def account(variable: str, name: str, title: str, stack: str, *depends_on: str, 
     return Resource(
         variable=variable,
         name=name,
-        type="gcp:serviceaccount/account:Account",
+        type=resource_types.ACCOUNT,
         inputs={"accountId": names.service_account(stack, name), "displayName": f"{title} of {stack}"},
         options=Options(depends_on=depends_on or ("*services",)),
         why=why,
@@ -71,7 +71,7 @@ def bucket(stack: str, variable: str, *, why: str, unless: str = "") -> Resource
     return Resource(
         variable=variable,
         name=names.output_bucket(stack),
-        type="gcp:storage/bucket:Bucket",
+        type=resource_types.BUCKET,
         inputs={
             "location": REGION,
             "uniformBucketLevelAccess": True,
@@ -96,7 +96,7 @@ def tensorboards(experiment: Experiment, depends_on: str) -> list[Resource]:
         Resource(
             variable=variable,
             name=board.name,
-            type="gcp:vertex/aiTensorboard:AiTensorboard",
+            type=resource_types.TENSORBOARD,
             inputs={"displayName": board.name, "region": REGION, "labels": LABELS},
             options=Options(depends_on=(depends_on,), retain_on_delete=Not(DELETE_OUTPUTS)),
         )
@@ -110,7 +110,7 @@ def may(variable: str, key: str, bucket: Input, role: str, account: str) -> Reso
         variable=variable,
         key=key,
         name=key,
-        type="gcp:storage/bucketIAMMember:BucketIAMMember",
+        type=resource_types.BUCKET_MEMBER,
         inputs={"bucket": bucket, "role": role, "member": Output(account, "member")},
     )
 
@@ -120,7 +120,7 @@ def may_in_project(variable: str, key: str, project: Input, role: str, account: 
         variable=variable,
         key=key,
         name=key,
-        type="gcp:projects/iAMMember:IAMMember",
+        type=resource_types.PROJECT_MEMBER,
         inputs={"project": project, "role": role, "member": Output(account, "member")},
     )
 
@@ -158,9 +158,9 @@ def images(plan: Plan) -> Iterator[Resource]:
     if any(image.push_tag is None for image in plan.images):
         yield Resource(
             variable="repository",
-            name=stack,
-            type="gcp:artifactregistry/repository:Repository",
-            inputs={"repositoryId": stack, "location": REGION, "format": "DOCKER", "labels": LABELS},
+            name=names.on_google(stack),
+            type=resource_types.REPOSITORY,
+            inputs={"repositoryId": names.on_google(stack), "location": REGION, "format": "DOCKER", "labels": LABELS},
             options=Options(depends_on=("*services",)),
         )
     yield from _shared_repositories(plan)
@@ -169,13 +169,13 @@ def images(plan: Plan) -> Iterator[Resource]:
         inputs: dict[str, Input] = {"directory": directory, "digest": digest}
         if exclude:
             inputs["exclude"] = list(exclude)
-        yield Resource(variable="code", key=name, name=name, type="xmgen:index:Code", inputs=inputs)
+        yield Resource(variable="code", key=name, name=name, type=resource_types.CODE, inputs=inputs)
     for image in plan.images:
         yield Resource(
             variable="images",
             key=image.name,
             name=image.name,
-            type="docker-build:index:Image",
+            type=resource_types.IMAGE,
             inputs={
                 "tags": [_tag(parts) for parts in registry.target(image).tags],
                 # Pulumi runs the program in the folder that `main` of Pulumi.yaml names.
@@ -208,7 +208,7 @@ def _shared_repositories(plan: Plan) -> Iterator[Resource]:
         yield Resource(
             variable=f"repository_{names.identifier(shared.name)}",
             name=shared.name,
-            type="gcp:artifactregistry/repository:Repository",
+            type=resource_types.REPOSITORY,
             inputs={
                 "repositoryId": shared.repository,
                 "location": shared.location,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from xmgen import names
@@ -16,6 +16,7 @@ from xmgen.plan.identity import identities
 from xmgen.plan.model import Plan, PlannedImage, PlannedUnit
 from xmgen.plan.places import place
 from xmgen.pulumi_values import UNKNOWNS
+from xmgen.resource_types import naming
 
 IDENTITY_IN_NAME = 8
 """Hex digits of a unit's identity in its logical name."""
@@ -45,7 +46,10 @@ def plan(experiment: Experiment, stacks: Stacks = no_other_stack) -> Plan:
         notes=(*_notes(experiment), *planner.job_notes, *addresses.notes(experiment), *planner.machine_notes),
     )
     made = planner.completed(made, code)
-    return replace(made, declared=planner.declared(made))
+    planned = replace(made, declared=planner.declared(made))
+    if wrong := [Problem(told) for told in _wrong_names(planned) if told]:
+        raise InputError(*wrong)
+    return planned
 
 
 def _refuse(experiment: Experiment, used: Sequence[ExecutorPlanner], code: PackagedCode, shared: Plan | None) -> None:
@@ -58,6 +62,17 @@ def _refuse(experiment: Experiment, used: Sequence[ExecutorPlanner], code: Packa
         of_executors = _mixed(experiment, used)
     if problems or of_executors:
         raise InputError(*places.gathered(places.located(experiment, problems, of_executors)))
+
+
+def _wrong_names(plan: Plan) -> Iterator[str]:
+    """What Google or Kubernetes would refuse at every `up`."""
+    for declared in plan.declared.resources:
+        for resource in declared.expanded():
+            yield naming.problem(resource.type, str(resource.name), resource.inputs)
+    if plan.declared.workloads is not None:
+        for unit in plan.units:
+            for manifest in unit.manifests:
+                yield naming.problem(plan.declared.workloads.type, unit.name, manifest)
 
 
 def _for_architectures(

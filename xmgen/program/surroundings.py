@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from xmgen import resource_types
 from xmgen.plan.resources import Declared, Input, Output, Resource, Text
 
 _WHAT = {
@@ -19,9 +20,6 @@ _WHAT = {
     "account": "account of the jobs",
 }
 """By what the program calls it."""
-
-_ACCOUNT = "gcp:serviceaccount/account:Account"
-_TENSORBOARD = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,9 @@ def surroundings(declared: Declared) -> list[Surrounding]:
 
 
 def _row(resource: Resource, resources: list[Resource]) -> Iterator[Surrounding]:
-    if resource.type == _TENSORBOARD:
+    if resource.type == resource_types.TENSORBOARD:
         yield Surrounding("TensorBoard", str(resource.name))
-    elif resource.type == _ACCOUNT:
+    elif resource.type == resource_types.ACCOUNT:
         roles = (str(each.inputs["role"]) for each in resources if _is_of(each, resource.variable))
         yield Surrounding(_WHAT[resource.variable], str(resource.inputs["accountId"]), tuple(dict.fromkeys(roles)))
     elif resource.variable in _WHAT:

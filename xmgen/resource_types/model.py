@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 Input = None | bool | int | float | str | Sequence["Input"] | Mapping[str, "Input"]
 """An input, as YAML or JSON has it; None is one that is absent. What only the cloud knows is a text with `${…}`."""
@@ -67,10 +68,10 @@ class ResourceType:
     loses: str = ""
 
 
-def value_at(value: Input, path: str) -> Input:
+def value_at(value: object, path: str) -> object:
     """What is at a property path without indices; None where there is nothing."""
     for key in path.split(".") if path else ():
-        value = value.get(key) if isinstance(value, Mapping) else None
+        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
     return value
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xmgen.resource_types.model import SUFFIX, Inputs, value_at
+from collections.abc import Mapping
+
+from xmgen.resource_types.model import SUFFIX, value_at
 from xmgen.resource_types.table import lookup
 
 
@@ -12,9 +14,11 @@ def rule_broken(type: str, name: str) -> str:
     return "" if rule is None or rule.pattern.fullmatch(name) else rule.rule
 
 
-def problem(type: str, logical: str, inputs: Inputs) -> str:
+def problem(type: str, logical: str, inputs: Mapping[str, object]) -> str:
     """A sentence on the name that a resource would have and cannot; empty where it is fine, and where only the cloud
-    knows it. logical: its logical name.
+    knows it.
+
+    logical: its logical name. inputs: plain values, and whatever else a program computes.
     """
     row = lookup(type)
     if row.name is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xmgen import names
+from xmgen import names, resource_types
 from xmgen.catalog.pools import NodePool
 from xmgen.executors.gke.plan import autoscaling, node_settings, placement_policy, workload_policy
 from xmgen.executors.google import LABELS, NEEDED, OPTIONAL, PROJECT, REGION, account, labels, services
@@ -112,14 +112,20 @@ def _network(stack: str) -> Iterator[Resource]:
     def declared(variable: str, type_: str, inputs: dict[str, Input], why: str = "", *needs: str) -> Resource:
         options = Options(depends_on=needs)
         return Resource(
-            variable=variable, name=stack, type=type_, inputs=inputs, options=options, unless="subnetwork", why=why
+            variable=variable,
+            name=names.on_google(stack),
+            type=type_,
+            inputs=inputs,
+            options=options,
+            unless="subnetwork",
+            why=why,
         )
 
     network = Output("network", "id")
-    yield declared("network", "gcp:compute/network:Network", {"autoCreateSubnetworks": False}, "", "*services")
+    yield declared("network", resource_types.NETWORK, {"autoCreateSubnetworks": False}, "", "*services")
     yield declared(
         "subnetwork",
-        "gcp:compute/subnetwork:Subnetwork",
+        resource_types.SUBNETWORK,
         {
             "network": network,
             "region": REGION,
@@ -133,10 +139,10 @@ def _network(stack: str) -> Iterator[Resource]:
             ),
         },
     )
-    yield declared("router", "gcp:compute/router:Router", {"network": network, "region": REGION})
+    yield declared("router", resource_types.ROUTER, {"network": network, "region": REGION})
     yield declared(
         "nat",
-        "gcp:compute/routerNat:RouterNat",
+        resource_types.ROUTER_NAT,
         {
             "router": Output("router", "name"),
             "region": REGION,
@@ -152,7 +158,7 @@ def _node_roles() -> Resource:
     return Resource(
         variable="node_roles",
         name=Variable("role"),
-        type="gcp:projects/iAMMember:IAMMember",
+        type=resource_types.PROJECT_MEMBER,
         inputs={
             "project": PROJECT,
             "role": Text(("roles/", Variable("role"))),
@@ -169,8 +175,8 @@ def _cluster(stack: str, cluster: Cluster) -> Resource:
         drivers["gcpFilestoreCsiDriverConfig"] = {"enabled": True}
     return Resource(
         variable="cluster",
-        name=stack,
-        type="gcp:container/cluster:Cluster",
+        name=names.on_google(stack),
+        type=resource_types.CLUSTER,
         inputs={
             "location": LOCATION,
             "network": Variable("network_id", plain=False),
@@ -219,7 +225,7 @@ def _system_pool(cluster: Cluster) -> Resource:
     return Resource(
         variable="system",
         name="system",
-        type="gcp:container/nodePool:NodePool",
+        type=resource_types.NODE_POOL,
         inputs={
             "cluster": Output("cluster", "id"),
             "nodeCount": 1,
@@ -236,7 +242,7 @@ def _policies(cluster: Cluster) -> Iterator[Resource]:
             yield Resource(
                 variable=_policy_variable(pool),
                 name=pool.name,
-                type="gcp:compute/resourcePolicy:ResourcePolicy",
+                type=resource_types.RESOURCE_POLICY,
                 inputs={
                     "region": REGION,
                     "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": topology},
@@ -277,7 +283,7 @@ def node_pool(pool: NodePool, cluster: Cluster, *, first: bool = False) -> Resou
         variable="pools",
         key=pool.name,
         name=pool.name,
-        type="gcp:container/nodePool:NodePool",
+        type=resource_types.NODE_POOL,
         inputs=inputs,
         options=Options(
             parent="cluster" if own else "",
@@ -313,7 +319,7 @@ def _provider(stack: str, cluster: Cluster) -> Resource:
     return Resource(
         variable="provider",
         name=stack,
-        type="pulumi:providers:kubernetes",
+        type=resource_types.PROVIDER,
         inputs={
             "kubeconfig": Json(_kubeconfig(endpoint, certificate)),
             "clusterIdentifier": Commented(

@@ -88,7 +88,7 @@ def _beside_jobs(plan: Plan) -> Iterator[Resource]:
     yield Resource(
         variable="namespace",
         name=namespace,
-        type="kubernetes:core/v1:Namespace",
+        type=resource_types.NAMESPACE,
         inputs={"metadata": {"name": namespace}},
         options=Options(provider="provider"),
     )
@@ -146,7 +146,7 @@ def _controllers(plan: Plan, namespace: str) -> Iterator[Resource]:
     yield Resource(
         variable="controllers_roles",
         name=Text(("controllers-", Variable("role"))),
-        type="gcp:projects/iAMMember:IAMMember",
+        type=resource_types.PROJECT_MEMBER,
         inputs={
             "project": google.PROJECT,
             "role": Text(("roles/", Variable("role"))),
@@ -165,7 +165,7 @@ def _identity(who: str, namespace: str, why: str = "") -> Resource:
     return Resource(
         variable=f"{who}_identity",
         name=who,
-        type="gcp:serviceaccount/iAMMember:IAMMember",
+        type=resource_types.ACCOUNT_MEMBER,
         inputs={
             "serviceAccountId": Output(f"{who}_account", "name"),
             "role": "roles/iam.workloadIdentityUser",
@@ -185,7 +185,7 @@ def _kubernetes_account(name: str, namespace: str, rights: tuple[str, ...]) -> R
         variable="service_accounts",
         key=name,
         name=name,
-        type="kubernetes:core/v1:ServiceAccount",
+        type=resource_types.SERVICE_ACCOUNT,
         inputs={"metadata": metadata},
         options=Options(provider="provider", depends_on=("namespace", f"{name}_identity", *rights)),
     )

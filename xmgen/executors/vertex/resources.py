@@ -94,7 +94,7 @@ def _beside_jobs(plan: Plan) -> Iterator[Resource]:
     if has_account(plan):
         yield google.account("account", "jobs", "Jobs", stack, why="The jobs act as this account.")
     yield from _rights(plan)
-    yield Resource(variable="vertex", name="vertex", type="pulumi:providers:xmgen", inputs={})
+    yield Resource(variable="vertex", name="vertex", type=resource_types.XMGEN_PROVIDER, inputs={})
 
 
 def _rights(plan: Plan) -> Iterator[Resource]:
