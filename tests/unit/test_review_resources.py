@@ -512,6 +512,15 @@ def test_a_stack_of_an_older_xmgen_is_compared_as_far_as_it_goes() -> None:
     assert compared(same, new).units == ()
 
 
+def test_how_pulumi_treats_all_jobs_is_shown() -> None:
+    old = up(sweep(1))
+    text = said(compared(old, edited(old, RESOURCES, ("    deleteBeforeReplace: true\n", "    protect: true\n"))))
+    assert (
+        "- Job `of all work units`: changed: `options.protect` added: `true`, `options.deleteBeforeReplace` removed"
+        in text
+    )
+
+
 def test_settings_without_a_stack_are_shown() -> None:
     old = files(sweep(1))
     new = {**old, "stacks/Pulumi.other.yaml": "config:\n  gcp:project: x\n"}

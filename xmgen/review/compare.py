@@ -20,6 +20,7 @@ from xmgen.review.resources import Comparison, ResourceChange
 from xmgen.review.settings import SettingChange, Settings
 from xmgen.review.stale import Stale
 from xmgen.review.units import UnitChange
+from xmgen.stack.resources import Workloads
 
 _TOLD = ("manifests/", "resources.yaml", "experiment.lock.json", "SUMMARY.md")
 """Of a stack's folder: what this comparison, or a compile, says in other words."""
@@ -108,6 +109,7 @@ class Comparer:
         both = old is not None and new is not None
         comparable = all(side is None or side.declared is not None for side in (old, new))
         compared = resources.compare(before, after) if comparable else Comparison()
+        everything = (*compared.changes, *resources.of_workloads(_workloads(old), _workloads(new)))
         found = compared.changes if new is not None else ()
         beside = workloads.beside(before, after, compared, old, new) if old and new and comparable else None
         touched, unchanged = units.changes(old, new, beside)
@@ -120,7 +122,7 @@ class Comparer:
         documents = [side.documents if side is not None else () for side in (old, new)]
         secrets = _secrets(new) - _secrets(old) if comparable else set[str]()
         needs = _needs(new) - _needs(old) if both and comparable else set[str]()
-        differs = touched or compared.changes or of_settings or program or problems or secrets or needs or not both
+        differs = touched or everything or of_settings or program or problems or secrets or needs or not both
         whole = (
             "unchanged" if not differs else "changed" if both or old is new else "added" if old is None else "removed"
         )
@@ -139,7 +141,7 @@ class Comparer:
                 if comparable and new is not None
                 else ()
             ),
-            resources=compared.changes,
+            resources=everything,
             type=(new or old or Committed(None, None)).type,
             units=tuple(touched),
             unchanged=unchanged,
@@ -202,6 +204,10 @@ class Comparer:
         folder = f"{STACKS}/{stack}/"
         paths = (path for path in self.changed if path.startswith(folder))
         return tuple(sorted(path for path in paths if not path.removeprefix(folder).startswith(_TOLD)))
+
+
+def _workloads(stack: Committed | None) -> Workloads | None:
+    return stack.declared.workloads if stack is not None and stack.declared is not None else None
 
 
 def _secrets(stack: Committed | None) -> set[str]:

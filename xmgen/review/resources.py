@@ -11,10 +11,14 @@ from xmgen.resource_types.effect import Change, Kind, effect
 from xmgen.resource_types.table import lookup
 from xmgen.review.resolve import REFERENCE, View
 from xmgen.review.values import differences, named_path
-from xmgen.stack.resources import DeclaredResource
+from xmgen.stack.resources import DeclaredResource, Workloads
 
 _ANOTHER = "another"
 """Stands beside a reference to what is replaced: the text is as it was, and the value is not."""
+
+
+_REFERENCES = ("dependsOn", "parent", "provider")
+"""Options that name other resources. The first two change nothing of what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,17 @@ def compare(old: View, new: View) -> Comparison:
         others = frozenset(replaced)
 
 
+def of_workloads(old: Workloads | None, new: Workloads | None) -> tuple[ResourceChange, ...]:
+    """What changed of how Pulumi treats all work units, such as what goes first. Where they run, a provider says."""
+    if old is None or new is None or old.type != new.type:
+        return ()
+    was, now = ({key: value for key, value in each.options.items() if key not in _REFERENCES} for each in (old, new))
+    changes = tuple(
+        PropertyChange(each.path, each.old, each.new, "update") for each in differences("options", was, now)
+    )
+    return (ResourceChange("changed", new.type, "of all work units", changes),) if changes else ()
+
+
 def _change(
     old: DeclaredResource | None, new: DeclaredResource, others: Collection[str], renamed: Mapping[str, str]
 ) -> ResourceChange | None:
@@ -129,7 +144,7 @@ def _of_options(old: DeclaredResource, options: Mapping[str, Any]) -> Iterator[P
     """Another provider is another place: everything goes there. Order alone changes nothing."""
     for name in dict.fromkeys([*options, *old.options]):
         before, after = old.options.get(name), options.get(name)
-        if name in ("dependsOn", "parent") or before == after:
+        if name in _REFERENCES[:2] or before == after:
             continue
         kind: Kind = "replace" if name == "provider" else "update"
         yield from (
