@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.builders import experiment, job, python_container
-from tests.rehearsal.stacks import T4, write
+from tests.rehearsal.stacks import T4, Written, write
 from xmgen import sources
 from xmgen.project import Project
 from xmgen.pulumi_cli.state import pending_operations, resources
@@ -36,7 +36,7 @@ PASSING = ("pods ", "nodes ", f"configmaps {STACK}/kube-root-ca.crt", f"servicea
 """What controllers make, and take away again, in their own time."""
 
 
-def compiled(project: Project) -> CompiledStack:
+def compiled(project: Project) -> Written:
     """A cluster with its network, a pool, a bucket, an image, two trials."""
     # Other tests change the code of theirs.
     trainer = python_container(path=f"code/{STACK}")

@@ -28,6 +28,7 @@ from tests.rehearsal.disturbances import (
     until,
     up_until_done,
 )
+from tests.rehearsal.stacks import Written
 from xmgen.errors import OperationError
 from xmgen.project import Project
 from xmgen.pulumi_cli import orphans, stalls
@@ -297,7 +298,7 @@ def test_no_plugin_outlives_the_next_up(stack: Rehearsal, plan: CompiledStack) -
 
 
 def test_an_engine_that_waits_for_ever_is_stopped(
-    stack: Rehearsal, scratch: Project, plan: CompiledStack, monkeypatch: pytest.MonkeyPatch
+    stack: Rehearsal, scratch: Project, plan: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pool that is to be replaced cannot be deleted. Without an end of this, the test has none either."""
     monkeypatch.setattr(stalls, "SECONDS", 2.0)
@@ -309,7 +310,7 @@ def test_an_engine_that_waits_for_ever_is_stopped(
         stack.cloud.dials.set({"type": NODE_POOL, "operation": "delete", "fault": "503"})
         report = Report(stack=STACK)
         stack.up(plan, report)
-        (pool,) = (pool.name for pool in plan.cluster.pools) if plan.cluster else ()
+        (pool,) = (pool.name for pool in plan.pools)
         assert [each.message for each in report.failures if "Error 503" in each.message]
         assert [each.message for each in report.failures][-1] == (
             f"{pool} could not be deleted, so that nothing could take its place; Pulumi waited for it and was stopped. "

@@ -68,8 +68,7 @@ def test_pods_that_no_pool_can_take(in_scratch: Rehearsal, scratch: Project) -> 
     scheduler, reasons, change = found[names[3]]
     assert any("cpu: 64.1 needed, " in reason for reason in reasons)
     assert change.startswith("ask for less")
-    assert plan.cluster is not None
-    (slice,) = (f"{NODE_POOL} {pool.name}" for pool in plan.cluster.pools if pool.tpu)
+    (slice,) = (f"{NODE_POOL} {pool.name}" for pool in plan.pools if pool.tpu)
     assert (report.second_up, report.changed) == ({"replace": 1}, [slice])
     assert f"a second `up` is not empty: 1 to replace ({slice})" in sentences(report)
     assert (report.left, report.failures) == ([], [])
