@@ -20,17 +20,19 @@ from tests.rehearsal.stacks import IMAGE
 from xmgen.catalog import selection
 from xmgen.catalog.pools import NodePool
 from xmgen.executors.gke import plan as gke
+from xmgen.executors.gke import resources
 from xmgen.experiment import Accelerator, JobRequirements, Kubernetes
 from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
 from xmgen.project import Project
+from xmgen.rehearsal.cloud.kinds import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from xmgen.rehearsal.cloud.nodes import Template, template
 from xmgen.rehearsal.cloud.refusals import refusal
 from xmgen.rehearsal.cloud.scheduling import amounts, has_room, less, obstacles, requests
 from xmgen.rehearsal.cloud.store import Item, Store
 from xmgen.rehearsal.rehearsal import Rehearsal
-from xmgen.resource_types import CLUSTER, NODE_POOL, RESOURCE_POLICY
+from xmgen.stack import compiled
 from xmgen.stack import folder as stack
 
 Json = dict[str, Any]
@@ -78,7 +80,8 @@ def pools(plan: Plan) -> tuple[NodePool, ...]:
 def with_pools(plan: Plan, change: Callable[[NodePool], NodePool]) -> Plan:
     assert plan.cluster is not None
     cluster = dataclasses.replace(plan.cluster, pools=tuple(change(pool) for pool in plan.cluster.pools))
-    return dataclasses.replace(plan, cluster=cluster)
+    changed = dataclasses.replace(plan, cluster=cluster)
+    return dataclasses.replace(changed, declared=resources.declared(changed))
 
 
 def findings(plan: Plan, folder: Path, tamper: Callable[[Json], None] = lambda inputs: None) -> list[str]:
@@ -453,7 +456,7 @@ def test_the_scheduler_finds_no_node_for_what_is_swapped(in_scratch: Rehearsal, 
     plan = planned(*(each[0] for each in SWAPPED), FINE, stack="swapped")
     mutant = mutated(plan, [*(each[1] for each in SWAPPED), None], [*(each[2] for each in SWAPPED), None])
     stack.write(scratch.root, "swapped", program.render(mutant))
-    report = in_scratch.run(mutant)
+    report = in_scratch.run(compiled.read(scratch, "swapped"))
     names = [cast(Json, unit.manifests[0])["metadata"]["name"] for unit in mutant.units]
     assert {each.job for each in report.landings} == {names[-1]}
     reasons = {each.job: each.reasons for each in report.misfits}
@@ -468,7 +471,7 @@ def test_google_refuses_what_is_swapped(in_scratch: Rehearsal, scratch: Project)
     plan = planned(*(each[0] for each in REFUSED), stack="refusals")
     mutant = mutated(plan, [each[1] for each in REFUSED], [None] * len(REFUSED))
     stack.write(scratch.root, "refusals", program.render(mutant))
-    report = in_scratch.run(mutant)
+    report = in_scratch.run(compiled.read(scratch, "refusals"))
     said = "\n".join(failure.message for failure in report.failures)
     assert [words for _, _, words in REFUSED if words not in said] == [], said
     assert (report.fits, report.left) == (False, [])
