@@ -241,7 +241,7 @@ def test_the_list_is_written_and_read_again() -> None:
         ("- a", "is not as xmgen writes it"),
         ("runs: gke", "has the format None, this xmgen reads 1"),
         ("format: 2\nruns: gke", "has the format 2, this xmgen reads 1"),
-        ("format: 1\nruns: mars", "is not as xmgen writes it"),
+        ("format: 1\nruns: [gke]", "is not as xmgen writes it"),
         ("format: 1\nruns: gke\nresources: {a: {type: t}}", "is not as xmgen writes it"),
         ("format: 1\nruns: gke\nworkloads: {type: t, manifests: ../../secret}", "is not as xmgen writes it"),
         ("format: 1\nruns: gke\nworkloads: {type: t, manifests: /etc/passwd}", "is not as xmgen writes it"),
