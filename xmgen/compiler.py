@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import gc
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from xmgen import names
+from xmgen import __version__, names
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import ClusterChoice, Experiment
 from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
-from xmgen.project import Project
+from xmgen.project import LOCK_FILE, Project
 from xmgen.stack import lock
+from xmgen.stack.tree import Tree
 
 
-def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> Experiment:
+def load(
+    source: Path, *, root: Path, stack: str, flags: Sequence[str] = (), apart: Callable[[str], None] | None = None
+) -> Experiment:
     """The experiment of a launch script (`.py`), an `experiment.yaml`, or a folder with a Caliban project.
 
-    root: the project's folder. flags: of the launch script, or the command of Caliban's.
+    root: the project's folder. flags: of the launch script, or the command of Caliban's. apart: has a launch script run
+    in a process of its own, so that nothing it does changes what this one makes of its experiment, and takes what the
+    script printed.
     """
     _check_place(source, root)
     if source.is_dir():
@@ -31,10 +36,16 @@ def load(source: Path, *, root: Path, stack: str, flags: Sequence[str] = ()) -> 
         return caliban.load(source, root=root, stack=stack, flags=flags)
     match source.suffix:
         case ".py":
-            from xmgen.frontends.xmanager import loader as xmanager
+            if apart is not None:
+                from xmgen.frontends.xmanager import process
 
+                experiment = process.load(source, root=root, stack=stack, flags=flags, say=apart)
+            else:
+                from xmgen.frontends.xmanager import loader
+
+                experiment = loader.load(source, root=root, stack=stack, flags=flags)
             # They are recorded so that `xmgen check` can repeat the compile.
-            return replace(xmanager.load(source, root=root, stack=stack, flags=flags), flags=tuple(flags))
+            return replace(experiment, flags=tuple(flags))
         case suffix if suffix in names.YAML_SUFFIXES and source.stem.endswith(".cluster"):
             from xmgen.frontends import cluster
 
@@ -80,17 +91,31 @@ def compile_source(
         return plan, program.render(plan)
 
 
+def rendered(experiment: Experiment, others: planner.Stacks, version: str = __version__) -> dict[str, str]:
+    """The files of the stack's folder. Pure; raises XmgenError for what cannot be planned. version: as of a render."""
+    with _no_collection():
+        return program.render(planner.plan(experiment, others), version)
+
+
 def compiled_stacks(root: Path) -> planner.Stacks:
     """The experiments of the project's other stacks, as they are compiled."""
+    project = Project(root=root)
+    return _stacks(project.stacks, lambda name: lock.read(project.lock(name), name))
 
-    def read(name: str) -> Experiment:
-        project = Project(root=root)
-        if name not in project.stacks():
-            hint = did_you_mean(name, project.stacks())
+
+def stacks_in(folders: Mapping[str, Tree], side: str = "") -> planner.Stacks:
+    """The same of stacks by what their folders hold. side: where that is, for errors."""
+    return _stacks(lambda: folders, lambda name: lock.loads(folders[name][LOCK_FILE][1], f"{side}stack {name}", name))
+
+
+def _stacks(names: Callable[[], Collection[str]], read: Callable[[str], Experiment]) -> planner.Stacks:
+    def checked(name: str) -> Experiment:
+        if name not in (known := names()):
+            hint = did_you_mean(name, known)
             raise InputError(Problem(f"the cluster is that of the stack {name!r}, which is not compiled", hint=hint))
-        return lock.read(project.lock(name), name)
+        return read(name)
 
-    return read
+    return checked
 
 
 @contextmanager

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from xmgen.errors import InputError, Problem
 from xmgen.setting_rules import PLUGINS
-from xmgen.stack import staging
 
 PULUMI_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 TOOLS = ".tools"
+VIRTUALENV = ".venv"
 NAME = "experiments"
 """Of a project that has none of its own."""
 PRIVATE = ".xmgen"
@@ -71,10 +71,10 @@ class Project:
         Raises OSError when their folder cannot be read.
         """
         try:
-            found = [path.name for path in (self.root / STACKS).iterdir()]
+            folders = [path for path in (self.root / STACKS).iterdir() if not path.is_symlink()]
         except FileNotFoundError:
             return []
-        return sorted(name for name in found if _is_file(self.lock(name)))
+        return sorted(path.name for path in folders if _is_file(path / LOCK_FILE))
 
 
 def controllers(stack: str) -> str:
@@ -83,9 +83,9 @@ def controllers(stack: str) -> str:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is one, or nobody says so. A link to a device would be read for ever."""
+    """Whether it is one, or nobody says so. No link is: it may lead to a device, or out of the project."""
     try:
-        return path.is_file()
+        return path.is_file() and not path.is_symlink()
     except PermissionError:
         return True
 
@@ -93,17 +93,13 @@ def _is_file(path: Path) -> bool:
 def find(start: Path | None = None) -> Project:
     """The project that holds `start` (default: the working directory).
 
-    Raises InputError when there is none, or when the nearest Pulumi.yaml is of a project of another kind, and
-    OperationError when a stack whose compile was killed cannot be put back.
+    Raises InputError when there is none, or when the nearest Pulumi.yaml is of a project of another kind.
     """
     folder = (start or Path.cwd()).resolve()
     if (root := root_around(folder)) is None:
         hint = "`xmgen init` makes a project"
         raise InputError(Problem(f"no {PULUMI_FILE} here or in a folder above", where=str(folder), hint=hint))
-    project = read(root)
-    # Before anybody says that a stack is not there.
-    staging.recover(project.root / STACKS)
-    return project
+    return read(root)
 
 
 def root_around(folder: Path) -> Path | None:

@@ -506,9 +506,12 @@ def test_ctrl_c_is_no_error_of_the_scripts(project: Path) -> None:
     assert run("compile", "launcher.py", code=130).stderr == "Interrupted.\n"
 
 
-def test_what_the_machine_refuses_is_an_error_and_no_defect(project: Path) -> None:
+def test_what_the_machine_refuses_is_an_error_and_no_defect(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("compile", SOURCE)
-    shutil.rmtree(project / "stacks" / "first" / "manifests")
-    (project / "stacks" / "first" / "manifests" / "local.yaml").mkdir(parents=True)
+
+    def refuse(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     done = run("inspect", "first", "--manifests", code=1)
-    assert done.stderr.endswith("stacks/first/manifests/local.yaml: Is a directory\n")
+    assert done.stderr.endswith(": Permission denied\n")

@@ -16,7 +16,7 @@ from xmgen.plan import planner
 from xmgen.plan.model import Plan
 from xmgen.program import render as program
 from xmgen.stack import folder as stack
-from xmgen.stack import lock
+from xmgen.stack import lock, tree
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted(path.parent.name for path in ROOT.glob("stacks/*/experiment.lock.json"))
@@ -25,6 +25,10 @@ LOCAL = [name for name in STACKS if (ROOT / "stacks" / name / "executables.py").
 
 def plan_of(name: str) -> Plan:
     return planner.plan(lock.read(ROOT / "stacks" / name / "experiment.lock.json"), compiler.compiled_stacks(ROOT))
+
+
+def committed(name: str) -> dict[str, bytes]:
+    return tree.regular(tree.of_folder(ROOT / "stacks" / name))
 
 
 def test_every_example_has_its_stack() -> None:
@@ -39,12 +43,12 @@ def test_a_committed_stack_is_up_to_date(name: str) -> None:
     _, files = compiler.compile_source(
         ROOT / recorded.source, root=ROOT, stack=name, flags=recorded.flags, cluster=source.chosen(recorded)
     )
-    assert stack.difference(ROOT, name, files) == ""
+    assert stack.difference(name, committed(name), files) == ""
 
 
 @pytest.mark.parametrize("name", STACKS)
 def test_the_lock_file_alone_gives_the_same_stack(name: str) -> None:
-    assert stack.difference(ROOT, name, program.render(plan_of(name))) == ""
+    assert stack.difference(name, committed(name), program.render(plan_of(name))) == ""
 
 
 @pytest.mark.parametrize("name", STACKS)

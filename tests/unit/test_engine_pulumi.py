@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -68,6 +69,21 @@ def test_one_that_tools_built_is_found_and_has_a_home_of_its_own(project: Projec
             "PULUMI_HOME": f"{project.tools}/pulumi-home",
         },
     )
+
+
+def test_one_that_a_commit_brought_is_not_run(project: Project, tmp_path: Path) -> None:
+    theirs = versioned(project.tools / "bin")
+    ran = tmp_path / "ran"
+    theirs.write_text(f"#!/bin/sh\ntouch {ran}\n{theirs.read_text().partition(chr(10))[2]}")
+    git = ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    for command in (["init", "--quiet"], ["add", "--force", ".tools"]):
+        subprocess.run([*git, *command], cwd=project.root, check=True)
+    with pytest.raises(OperationError, match=r"\.tools: is tracked by Git, and so not run: a commit brought it"):
+        cli.find(project)
+    assert not ran.exists()
+    # Another that is usable is used.
+    executable = versioned(tmp_path / "home/.pulumi/bin")
+    assert cli.find(project).executable == executable
 
 
 def test_a_users_own_home_is_respected(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,12 +156,17 @@ def test_the_same_input_gives_the_same_bytes_anywhere(tmp_path: Path) -> None:
 
 
 def test_nothing_generated_names_a_machine_or_a_moment(tmp_path: Path) -> None:
-    text = "".join(program.render(planner.plan(experiment())).values())
+    files = program.render(planner.plan(experiment()))
+    text = "".join(files.values())
     assert str(Path.home()) not in text
     assert str(tmp_path.anchor + "tmp") not in text
     import xmgen
 
-    assert xmgen.__version__ not in text
+    # The version stands in the lock file alone: another changes no other byte.
+    named = [path for path, content in files.items() if xmgen.__version__ in content]
+    assert named == ["experiment.lock.json"]
+    newer = program.render(planner.plan(experiment()), "99.0")
+    assert [path for path in files if files[path] != newer[path]] == named
 
 
 def test_a_generated_program_type_checks(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def provider(file: Path) -> Path:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With a project, and what Pulumi installs; the SDKs are there."""
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
-    monkeypatch.setattr(home, "CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(home.cli, "CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(home.metadata, "version", lambda name: SDK)
     return tmp_path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import py_compile
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests import on_gke
+from tests import on_gke, programs
 from tests.builders import experiment, job, python_container
 from tests.reviewing import compared, files
-from xmgen import sources
+from xmgen import __version__, sources
 from xmgen.cli import cli
 from xmgen.experiment import Experiment, JobRequirements, Local
 from xmgen.plan import planner
+from xmgen.program import render as program
 from xmgen.resource_types import EXECUTABLE, RUN
 from xmgen.review.compare import ProjectChange, StackChange
 from xmgen.review.report import report
@@ -44,6 +46,9 @@ def sweep(*points: str, more: str = "", **fields: object) -> Experiment:
 def argument(name: str, old: str | None, new: str | None) -> Reason:
     return Reason("argument", name, old, new)
 
+
+JOBS = "stacks/sweep/jobs.py"
+RENDERED = f"is not what xmgen {__version__} writes for the experiment in its lock file"
 
 TRAIN_AND_EVALUATE = {"after": {1: [0]}}
 
@@ -354,7 +359,8 @@ def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> N
     program.write_text(program.read_text() + "import os\n")
     (repository.root / "elsewhere").write_text("")
     said = (
-        "Stack `sweep`: `code/launcher.py`, `stacks/sweep/jobs.py` changed, and its lock file did not. "
+        f"**Not what xmgen writes, and not what the rest of this review is of**\n\n- `{JOBS}` {RENDERED}\n\n"
+        "Stack `sweep`: `code/launcher.py` changed, and its lock file did not. "
         "`xmgen check sweep` says whether the stack is what its source compiles to.\n\n"
         "## Stack `sweep`\n\n"
         "**Program**: `stacks/sweep/jobs.py` changed; `xmgen check sweep` says whether that is of a compile.\n\n"
@@ -374,6 +380,48 @@ def test_what_changed_without_the_lock_file_is_said(repository: Repository) -> N
     # With the lock file it was compiled.
     repository.commit(sweep("lr=1", "lr=2"), "recompiled")
     assert "lock file" not in markdown_of("--base", "compiled")
+
+
+def test_a_program_that_was_edited_is_named_though_the_lock_file_changed_too(repository: Repository) -> None:
+    repository.write(sweep("lr=1", "lr=2", "lr=3"))
+    (repository.root / JOBS).write_text((repository.root / JOBS).read_text() + "import evil\n")
+    done = CliRunner().invoke(cli, ["review", "--base", "two"], catch_exceptions=False)
+    assert f"- `{JOBS}` {RENDERED}\n" in done.stdout
+    (stack,) = json.loads(CliRunner().invoke(cli, ["review", "--base", "two", "--json"]).stdout)["stacks"]
+    assert (JOBS in stack["files"], stack["findings"]) == (True, [{"path": JOBS, "fault": RENDERED}])
+
+
+def test_of_a_stack_that_another_version_wrote_the_digests_are_the_weaker_proof(repository: Repository) -> None:
+    made = program.render(planner.plan(sweep("lr=1", "lr=2", "lr=3")), "99.0")
+    folder = repository.root / "stacks" / "sweep"
+    programs.write(folder, made)
+
+    def said() -> str:
+        return CliRunner().invoke(cli, ["review", "--base", "two"], catch_exceptions=False).stdout
+
+    weaker = (
+        f"Stack `sweep` was written by xmgen `99.0`, and this is {__version__}: its files were held against the "
+        "digests in its lock file alone. That is the weaker proof: whoever changes a file can change its digest.\n"
+    )
+    assert weaker in said()
+    assert "Not what xmgen writes" not in said()
+    (folder / "jobs.py").write_text(made["jobs.py"] + "import evil\n")
+    assert f"- `{JOBS}` is not what its lock file records\n" in said()
+    assert weaker in said()
+
+
+def test_bytecode_that_is_committed_is_named(repository: Repository) -> None:
+    cache = repository.root / "stacks" / "sweep" / "__pycache__" / "jobs.cpython-311.pyc"
+    cache.parent.mkdir()
+    py_compile.compile(str(repository.root / JOBS), str(cache))
+    # What Python left here, which no commit brought.
+    ours = CliRunner().invoke(cli, ["review", "--base", "two"], catch_exceptions=False).stdout
+    assert "Not what xmgen writes" not in ours
+    repository.git("add", "--force", "--all")
+    named = f"- `{cache.relative_to(repository.root)}` is bytecode, which Python may run in place of the source\n"
+    assert named in CliRunner().invoke(cli, ["review", "--base", "two"], catch_exceptions=False).stdout
+    repository.git("commit", "--quiet", "--message", "bytecode")
+    assert named in CliRunner().invoke(cli, ["review", "--base", "two", "--head", "HEAD"]).stdout
 
 
 def test_a_location_that_the_lock_file_leaves_to_the_settings_is_read_there(repository: Repository) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import py_compile
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -89,10 +91,10 @@ def test_a_failure_half_way_leaves_the_old_folder(tmp_path: Path, monkeypatch: p
     assert sorted(path.name for path in (tmp_path / "stacks").iterdir()) == ["sweep"]
 
 
-def test_the_difference_is_a_diff_that_can_be_read(tmp_path: Path) -> None:
-    stack.write(tmp_path, "sweep", {"a.txt": "1\n2\n", "gone.txt": "x\n", "same.txt": "s\n"})
+def test_the_difference_is_a_diff_that_can_be_read() -> None:
+    present = {"a.txt": b"1\n2\n", "gone.txt": b"x\n", "same.txt": b"s\n"}
     assert (
-        stack.difference(tmp_path, "sweep", {"a.txt": "1\n3\n", "new.txt": "y", "same.txt": "s\n"})
+        stack.difference("sweep", present, {"a.txt": "1\n3\n", "new.txt": "y", "same.txt": "s\n"})
         == """\
 --- a/stacks/sweep/a.txt
 +++ b/stacks/sweep/a.txt
@@ -138,26 +140,51 @@ KILLED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("when", KILLED)
-def test_the_next_command_puts_right_what_a_killed_compile_left(tmp_path: Path, when: str) -> None:
+def test_what_a_killed_compile_left_is_put_right_by_what_writes_and_nothing_else(tmp_path: Path, when: str) -> None:
     left, expected = KILLED[when]
     (tmp_path / "Pulumi.yaml").write_text("main: stacks/\n")
     for place, text in left.items():
         (tmp_path / "stacks" / place).mkdir(parents=True)
         if text:
             (tmp_path / "stacks" / place / "experiment.lock.json").write_text(text)
+    before = sorted((tmp_path / "stacks").rglob("*"))
     found = project.find(tmp_path)
+    assert sorted((tmp_path / "stacks").rglob("*")) == before
+    compiled = set(found.stacks())
+    assert set(staging.recover(tmp_path / "stacks")) == expected.keys() - compiled
     assert {name: found.lock(name).read_text() for name in found.stacks()} == expected
     assert {path.name for path in (tmp_path / "stacks").iterdir()} == expected.keys()
 
 
-def test_the_next_compile_puts_it_right_too(tmp_path: Path) -> None:
-    left = tmp_path / "stacks" / ".sweep.ab_cd012"
-    for path, text in FILES.items():
-        (left / "old" / path).parent.mkdir(parents=True, exist_ok=True)
-        (left / "old" / path).write_text(text)
-    assert not stack.write(tmp_path, "sweep", FILES)
-    assert content(tmp_path) == FILES
-    assert [path.name for path in (tmp_path / "stacks").iterdir()] == ["sweep"]
+def git(root: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "committed", "ours"),
+    [
+        pytest.param("/stacks/.*.????????/\n", False, True, id="left here"),
+        pytest.param("/stacks/.*.????????/\n", True, False, id="committed although it is ignored"),
+        pytest.param("", True, False, id="committed"),
+        pytest.param("", False, False, id="not ignored"),
+    ],
+)
+def test_what_a_commit_may_have_brought_is_never_made_a_stack(
+    tmp_path: Path, ignored: str, committed: bool, ours: bool
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / ".gitignore").write_text(ignored)
+    old = tmp_path / "stacks" / ".zz.abcdefgh" / "old"
+    old.mkdir(parents=True)
+    (old / "experiment.lock.json").write_text("{}")
+    if committed:
+        git(tmp_path, "add", "--force", "stacks")
+        git(tmp_path, "commit", "--quiet", "--message", "theirs")
+    left = staging.of_stack(tmp_path / "stacks", "zz")
+    assert left == (old.parent if ours else None)
+    assert staging.recover(tmp_path / "stacks") == (["zz"] if ours else [])
+    assert [path.name for path in (tmp_path / "stacks").iterdir()] == ["zz" if ours else ".zz.abcdefgh"]
 
 
 @pytest.mark.parametrize("theirs", [".plugin/new", ".sweep.ab_cd012/mine", ".sweep.backup/old", ".Sweep.ab_cd012/old"])
@@ -190,10 +217,16 @@ def test_a_stack_is_somewhere_whenever_a_compile_is_killed(tmp_path: Path, monke
     assert content(tmp_path) == FILES
 
 
-def test_python_caches_are_no_difference(tmp_path: Path) -> None:
+def test_caches_that_python_writes_are_no_difference(tmp_path: Path) -> None:
+    stack.write(tmp_path, "sweep", FILES)
+    py_compile.compile(str(stack.folder(tmp_path, "sweep") / "jobs.py"))
+    assert not stack.write(tmp_path, "sweep", FILES)
+
+
+def test_bytecode_that_python_did_not_write_by_itself_goes(tmp_path: Path) -> None:
     stack.write(tmp_path, "sweep", FILES)
     cache = stack.folder(tmp_path, "sweep") / "__pycache__" / "jobs.cpython-311.pyc"
     cache.parent.mkdir()
     cache.write_bytes(b"x")
-    assert stack.difference(tmp_path, "sweep", FILES) == ""
-    assert not stack.write(tmp_path, "sweep", FILES)
+    assert stack.write(tmp_path, "sweep", FILES)
+    assert content(tmp_path) == FILES

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from xmgen import names
+from xmgen import compiler, names
 from xmgen.commands import output, settings, target
 from xmgen.commands import source as compiling
 from xmgen.errors import InputError, Problem, XmgenError
 from xmgen.experiment import Arg, Experiment, Job, JobRequirements, ShellSafeArg
-from xmgen.project import Project
-from xmgen.stack import configuration, lock, recompile
+from xmgen.frontends.xmanager.process import Unfinished
+from xmgen.project import LOCK_FILE, Project
+from xmgen.stack import configuration, lock, recompile, tree, verification
 from xmgen.stack import folder as stack
+from xmgen.stack.tree import Tree
+from xmgen.stack.verification import Finding
 
 _REQUIREMENTS = TypeAdapter[JobRequirements](JobRequirements)
 
@@ -32,6 +38,7 @@ def compile_(
     replace: bool = False,
 ) -> None:
     """replace: whether the stack may be that of another source."""
+    target.recover(project)
     before = compiling.recorded_flags(project, source, name)
     others = project.stacks()
     plan, changed = compiling.write(project, source, name, flags, compiling.cluster_choice(cluster), replace=replace)
@@ -67,34 +74,105 @@ def compile_(
 
 
 def check(project: Project, names: Sequence[str], *, json: bool) -> int:
-    """Whether the stacks are what their sources compile to. Returns the exit code."""
-    results: list[dict[str, Any]] = []
-    problems: list[Problem] = []
+    """Whether the stacks are what their sources compile to, and xmgen wrote all that runs. Returns the exit code."""
     wanted = [target.of_folder(project, name) for name in names]
     target.refuse_unknown(project, wanted)
-    for name in wanted or project.stacks():
-        try:
-            difference = _difference(project, name)
-        except XmgenError as error:
-            problems += [_of_stack(name, problem) for problem in error.problems]
-            results.append({"stack": name, "current": False, "problems": [str(problem) for problem in error.problems]})
-        else:
-            results.append({"stack": name, "current": not difference, "diff": difference})
+    # All that is judged is read before the first launch script runs.
+    files = tree.of_working_tree(project.root)
+    folders = tree.stacks(files)
+    beside = verification.of_project(files)
+    results = _checked(project, {name: folders[name] for name in wanted or folders}, folders)
     if json:
-        output.print_json({"stacks": results})
+        told = {"findings": [asdict(finding) for finding in beside]} if beside else {}
+        output.print_json({"stacks": [_check_json(result) for result in results], **told})
     else:
-        for result in results:
-            _print_diff(result.get("diff", ""))
-        for result in results:
-            state = "up to date" if result["current"] else "cannot be compiled" if "problems" in result else "stale"
-            if state == "stale":
-                state = f"stale; `{recompile.of_stack(project.root, result['stack'])}` compiles it again"
-            output.say(f"{result['stack']}: {state}", error=not result["current"])
-        if not results:
-            output.say("no stack is compiled", error=True)
-    if problems:
-        output.print_error(XmgenError(*problems))
-    return 0 if all(result["current"] for result in results) else 1
+        _print_checked(project, results, beside)
+    failed = [(result.stack, result.error) for result in results if result.error is not None]
+    if failed:
+        output.print_error(XmgenError(*(_of_stack(name, fault) for name, error in failed for fault in error.problems)))
+    if any(isinstance(error, Unfinished) for _, error in failed):
+        return Unfinished.exit_code
+    return 0 if not beside and all(result.current for result in results) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A stack that was compiled again. current: whether its folder holds what that gave, and nothing else.
+    diff: from what it holds to that. error: why it could not be compiled.
+    """
+
+    stack: str
+    findings: tuple[Finding, ...]
+    current: bool = False
+    diff: str = ""
+    error: XmgenError | None = None
+
+
+def _checked(project: Project, wanted: Mapping[str, Tree], folders: Mapping[str, Tree]) -> list[_Checked]:
+    others = compiler.stacks_in(folders)
+    verdicts = {
+        name: verification.of_stack(name, folder, lambda experiment: compiler.rendered(experiment, others))
+        for name, folder in wanted.items()
+    }
+    # Launch scripts run at the same time, each in a process of its own.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        loading = {name: pool.submit(_load, project, name, folder) for name, folder in wanted.items()}
+    results: list[_Checked] = []
+    for name, folder in wanted.items():
+        findings = verdicts[name].findings
+        try:
+            files = compiler.rendered(loading[name].result(), others, verdicts[name].version)
+        except XmgenError as error:
+            results.append(_Checked(name, findings, error=error))
+            continue
+        present = tree.regular(folder)
+        current = not findings and present == {path: text.encode() for path, text in files.items()}
+        shown = {path: content for path, content in present.items() if not tree.is_bytecode(path)}
+        results.append(_Checked(name, findings, current, stack.difference(name, shown, files)))
+    return results
+
+
+def _load(project: Project, name: str, folder: Tree) -> Experiment:
+    """What the recorded source and flags of a stack give today, on the cluster that was chosen for it."""
+    recorded = lock.loads(folder[LOCK_FILE][1], str(project.lock(name)), name)
+    source = project.root / recorded.source
+    if not source.exists():
+        raise InputError(_gone(recorded))
+    experiment = compiler.load(source, root=project.root, stack=name, flags=recorded.flags, apart=_say_printed)
+    cluster = compiling.chosen(recorded)
+    return experiment if cluster is None else replace(experiment, cluster=cluster)
+
+
+def _say_printed(text: str) -> None:
+    output.say(output.readable(text), error=True)
+
+
+def _check_json(result: _Checked) -> dict[str, Any]:
+    told: dict[str, Any] = {"stack": result.stack, "current": result.current}
+    if result.error is not None:
+        told["problems"] = [str(problem) for problem in result.error.problems]
+    else:
+        told["diff"] = result.diff
+    if result.findings:
+        told["findings"] = [asdict(finding) for finding in result.findings]
+    return told
+
+
+def _print_checked(project: Project, results: Sequence[_Checked], beside: Sequence[Finding]) -> None:
+    for result in results:
+        output.print_text(result.diff, "diff")
+    for finding in [*beside, *(finding for result in results for finding in result.findings)]:
+        output.say(output.cell(str(finding)), error=True)
+    for result in results:
+        command = f"`{recompile.of_stack(project.root, result.stack)}` compiles it again"
+        state = "up to date" if result.current else f"stale; {command}"
+        if result.error is not None:
+            state = "cannot be compiled"
+        elif result.findings:
+            state = f"not as it was compiled; {command}"
+        output.say(f"{result.stack}: {output.cell(state)}", error=not result.current)
+    if not results:
+        output.say("no stack is compiled", error=True)
 
 
 def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[str], json: bool) -> None:
@@ -119,16 +197,6 @@ def expand(project: Project, source: Path, *, name: str | None, flags: Sequence[
     )
 
 
-def _difference(project: Project, name: str) -> str:
-    """A unified diff from what is committed to what the recorded source and flags compile to today."""
-    recorded = lock.read(project.lock(name), name)
-    source = project.root / recorded.source
-    if not source.exists():
-        raise InputError(_gone(recorded))
-    _, files = compiling.compiled(project, source, name, recorded.flags, compiling.chosen(recorded))
-    return stack.difference(project.root, name, files)
-
-
 def _without_source(project: Project, stacks: Iterable[str]) -> list[Experiment]:
     """The stacks whose source is not there any more: of a file that was renamed there are two, the old one for good."""
     known = (target.recorded(project, stack) for stack in sorted(stacks))
@@ -150,16 +218,6 @@ def _of_stack(name: str, problem: Problem) -> Problem:
     return Problem(
         problem.message, where=f"stack {name}, {problem.where}" if problem.where else f"stack {name}", hint=problem.hint
     )
-
-
-def _print_diff(text: str) -> None:
-    target_console = output.console()
-    if text and target_console.is_terminal:
-        from rich.syntax import Syntax
-
-        target_console.print(Syntax(text, "diff", background_color="default"))
-    elif text:
-        print(text, end="")
 
 
 def _jobs(experiment: Experiment) -> list[dict[str, Any]]:

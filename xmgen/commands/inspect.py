@@ -9,7 +9,7 @@ from xmgen.commands import output, settings, target
 from xmgen.executors.base import runtime
 from xmgen.project import Project
 from xmgen.pulumi_cli import trials
-from xmgen.stack import configuration
+from xmgen.stack import configuration, tree
 from xmgen.stack.compiled import CompiledStack
 from xmgen.stack.resource_order import in_order
 
@@ -91,10 +91,5 @@ def _print_manifests(project: Project, stack: CompiledStack) -> None:
     if workloads is None:
         output.say(f"{stack.name} has no jobs, and so no manifests.", error=True)
         return
-    text = (project.stack(stack.name) / workloads.manifests).read_text(encoding="utf-8")
-    if output.console().is_terminal:
-        from rich.syntax import Syntax
-
-        output.console().print(Syntax(text, "yaml", background_color="default", word_wrap=True))
-    else:
-        print(text, end="")
+    files = tree.regular(tree.of_folder(project.stack(stack.name)))
+    output.print_text(files[workloads.manifests].decode(errors="replace"), "yaml")

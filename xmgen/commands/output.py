@@ -27,6 +27,10 @@ _FOR_TERMINALS = re.compile(
 )
 
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What steers a terminal, or turns what follows around; not ends of lines and tabs."""
+
+
 def console(*, error: bool = False) -> Console:
     """Standard output, or standard error: what a reader of results must not find among them."""
     file = sys.stderr if error else sys.stdout
@@ -42,11 +46,28 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(_json(value, indent=2))
 
 
 def print_json_line(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    print(_json(value), flush=True)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    # JSON leaves some of them as they are.
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def print_text(text: str, language: str) -> None:
+    """Lines of files, in which what would steer a terminal is an escape. language: rich's, that colours them."""
+    text = _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    target = console()
+    if text and target.is_terminal:
+        from rich.syntax import Syntax
+
+        target.print(Syntax(text, language, background_color="default", word_wrap=language != "diff"))
+    else:
+        print(text, end="")
 
 
 def print_table(

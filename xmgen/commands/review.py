@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xmgen.commands import output
 from xmgen.errors import InputError
@@ -14,8 +14,9 @@ from xmgen.review.commits import Side
 from xmgen.review.compare import Comparer
 from xmgen.review.document import document
 from xmgen.review.report import report
-from xmgen.review.stale import Stale, beside, stale
-from xmgen.stack import lock, recompile
+from xmgen.review.stale import Stale, changed_code, uncompiled
+from xmgen.stack import lock, recompile, tree, verification
+from xmgen.stack.tree import Tree
 
 
 def review(project: Project, base: str, head: str | None, *, json: bool) -> None:
@@ -24,24 +25,52 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
     after = commits.of_working_tree(project) if head is None else commits.of_commit(project, head)
     paths = commits.changed_paths(project, base, head)
     comparer = Comparer(before, after, paths)
-    changes = [
-        replace(change, stale=_stale(project, experiment, paths, working_tree=head is None))
-        if (experiment := _experiment(after, change.stack)) is not None
-        else change
-        for change in comparer.stacks()
-    ]
+    verifier = _Verifier(project, _files(project, base), _files(project, head), after, paths, head is None)
+    changes = [replace(change, stale=verifier.stale(change.stack)) for change in comparer.stacks()]
+    beside = verification.of_project(verifier.after)
     if json:
-        output.print_json(document(comparer.project(), changes))
+        output.print_json(document(comparer.project(), changes, beside))
     else:
-        print(report(comparer.project(), changes), end="")
+        print(report(comparer.project(), changes, beside), end="")
 
 
-def _stale(project: Project, experiment: Experiment, changed: Set[str], *, working_tree: bool) -> Stale | None:
-    """working_tree: whether the code that is there belongs to the comparison."""
-    found = stale(project.root, experiment) if working_tree else None
-    if not (files := beside(experiment, changed)):
-        return found
-    return replace(found or Stale((), recompile.of_experiment(project.root, experiment)), files=files)
+def _files(project: Project, ref: str | None) -> Tree:
+    if ref is None:
+        return tree.of_working_tree(project.root)
+    return tree.of_commit(project.root, commits.resolved(project, ref))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verifier:
+    """What of the stacks is not what their lock files say. working_tree: whether the code there is compared, too."""
+
+    project: Project
+    before: Tree
+    after: Tree
+    side: Side
+    changed: Set[str]
+    working_tree: bool
+
+    def stale(self, stack: str) -> Stale | None:
+        folders = tree.stacks(self.after)
+        if (folder := folders.get(stack)) is None:
+            return None
+        # What is told is read of what is committed; the verdict alone takes what plans and renders.
+        from xmgen import compiler
+
+        stacks = compiler.stacks_in(folders, "")
+        verdict = verification.of_stack(stack, folder, lambda experiment: compiler.rendered(experiment, stacks))
+        is_weaker = verdict.proof == "digests" and tree.stacks(self.before).get(stack) != folder
+        stale = Stale((), "", "", verdict.findings, verdict.version if is_weaker else "")
+        if (experiment := _experiment(self.side, stack)) is not None:
+            root = self.project.root
+            stale = replace(
+                stale,
+                executables=changed_code(root, experiment) if self.working_tree else (),
+                command=recompile.of_experiment(root, experiment),
+                source=uncompiled(experiment, self.changed),
+            )
+        return stale or None
 
 
 def _experiment(side: Side, stack: str) -> Experiment | None:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from xmgen import names, rules
+from xmgen import git, names, rules
 from xmgen.commands import output
 from xmgen.errors import InputError, Problem, did_you_mean
 from xmgen.experiment import Experiment
-from xmgen.project import STACKS, Project
-from xmgen.review import commits
-from xmgen.stack import compiled, lock
+from xmgen.project import LOCK_FILE, STACKS, Project
+from xmgen.stack import compiled, lock, staging
 from xmgen.stack.compiled import CompiledStack
 
 _aside = partial(output.say, error=True)
@@ -33,6 +32,12 @@ def stack_of(project: Project, source: Path, stack: str | None) -> str:
     if hint := rules.not_a_stack_name(stack):
         raise InputError(Problem(f"{stack!r} cannot be the name of a stack", where="--stack", hint=hint))
     return stack
+
+
+def recover(project: Project, say: Callable[[str], None] = _aside) -> None:
+    """Put back what compiles that were killed moved away, before what is there is read and written."""
+    for stack in staging.recover(project.root / STACKS):
+        say(f"stacks/{stack}: put back, as it was before a compile that was killed")
 
 
 def recorded(project: Project, stack: str) -> Experiment | None:
@@ -67,13 +72,25 @@ def compiled_stack(
             )
         )
     found = existing(project, target)
-    if commits.is_not_compiled(project, found.experiment):
+    if _is_not_compiled(project, found.experiment):
         source = os.path.relpath(project.root / found.experiment.source)
         say(
             f"{source} differs from its last commit, and what is compiled of it does not: this is the stack as it "
             f"is compiled. With {shlex.quote(source)} in place of {target} it is compiled first."
         )
     return found
+
+
+def _is_not_compiled(project: Project, experiment: Experiment) -> bool:
+    """Whether the source differs from its last commit, while what is compiled of it, which is committed, does not.
+
+    As far as Git says: False where there is none, or no commit.
+    """
+    lock_file = f"{STACKS}/{experiment.stack}/{LOCK_FILE}"
+    if not git.tracked(project.root, lock_file):
+        return False
+    changed = git.changed(project.root, "HEAD")
+    return experiment.source in changed and lock_file not in changed
 
 
 def _compiled_now(
@@ -83,6 +100,7 @@ def _compiled_now(
     from xmgen.commands import source as sources
 
     source = Path(target)
+    recover(project, say)
     if not flags and (flags := sources.recorded_flags(project, source, stack)):
         words = ["xmgen", "compile", target, *(["--stack", stack] if stack else [])]
         say(f"With the flags of the last compile: {shlex.join(flags)}. `{shlex.join(words)}` compiles without them.")
@@ -151,6 +169,8 @@ def _comes_from(project: Project, stack: str, source: Path) -> bool:
 
 def _hint(project: Project, stack: str, known: Sequence[str]) -> str:
     """Of a stack that is not compiled. One that has settings may be up, though its folder is gone."""
+    if left := staging.of_stack(project.root / STACKS, stack):
+        return f"a compile of it was killed and left {left}: `xmgen compile SOURCE` puts it back"
     if not rules.not_a_stack_name(stack) and project.settings(stack).exists():
         return f"`xmgen compile SOURCE --stack {stack}` makes it; where it is up, `xmgen destroy {stack}` removes it"
     from xmgen.frontends import launchable

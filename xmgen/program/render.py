@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from xmgen import __version__
 from xmgen.executors import planning
 from xmgen.plan.model import Plan, header
 from xmgen.program import manifests, resources_yaml, summary
 from xmgen.project import LOCK_FILE
-from xmgen.stack import lock, resources
+from xmgen.stack import lock, recompile, resources
 
 
-def render(plan: Plan) -> dict[str, str]:
-    """The files of the stack's folder: path relative to it -> text."""
+def render(plan: Plan, version: str = __version__) -> dict[str, str]:
+    """The files of the stack's folder: path relative to it -> text. version: of xmgen, which the lock file records."""
     head = f"# {header(plan.experiment)}\n"
     files = planning.planner_of(plan).modules(plan)
     files[resources.FILE] = head + resources_yaml.dump(plan.declared, plan.notes)
@@ -24,4 +25,5 @@ def render(plan: Plan) -> dict[str, str]:
         if executable.dockerfile is not None:
             files[f"images/{executable.name}/Dockerfile"] = executable.dockerfile
     files["SUMMARY.md"] = summary.render(plan)
-    return {**files, LOCK_FILE: lock.dumps(plan.experiment)}
+    command = recompile.recorded(plan.experiment)
+    return {**files, LOCK_FILE: lock.dumps(plan.experiment, files, command, version)}

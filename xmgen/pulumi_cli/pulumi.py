@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from xmgen import git
 from xmgen.errors import OperationError, Problem
 from xmgen.project import TOOLS, Project
 from xmgen.pulumi_cli import wording
@@ -185,7 +186,12 @@ def find(project: Project) -> Pulumi:
     """
     path = os.environ.get("PATH", os.defpath)
     problems: list[Problem] = []
-    for elsewhere in (None, *_elsewhere(project)):
+    for elsewhere in _places(project):
+        if elsewhere is not None and elsewhere.parent.name == TOOLS and is_committed(elsewhere.parent):
+            problems.append(
+                Problem("is tracked by Git, and so not run: a commit brought it", where=str(elsewhere.parent))
+            )
+            continue
         executable = shutil.which("pulumi", path=path if elsewhere is None else str(elsewhere))
         if executable is None:
             continue
@@ -226,10 +232,20 @@ _HINTS = {
 """What helps, by what Pulumi says."""
 
 
-def _elsewhere(project: Project) -> list[Path]:
-    """The folders, besides those on PATH, that may hold the CLI: those `tools/` builds into, and the installer's."""
+def tools(project: Project) -> list[Path]:
+    """The folders that `tools/` builds into: programs of these are run."""
+    return [folder for folder in (project.tools, CHECKOUT / TOOLS) if not is_committed(folder)]
+
+
+def is_committed(folder: Path) -> bool:
+    """Whether Git tracks anything of a folder that belongs to one machine: then whoever commits chose what is in it."""
+    return os.path.lexists(folder) and bool(git.tracked(folder.parent, folder.name))
+
+
+def _places(project: Project) -> list[Path | None]:
+    """The folders that may hold the CLI: those on PATH (None), those `tools/` builds into, and the installer's."""
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    return [project.tools / "bin", CHECKOUT / TOOLS / "bin", home / "bin"]
+    return [None, project.tools / "bin", CHECKOUT / TOOLS / "bin", home / "bin"]
 
 
 def _overrides(path: str, elsewhere: Path | None) -> dict[str, str]:

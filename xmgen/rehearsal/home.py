@@ -17,8 +17,8 @@ from pathlib import Path
 
 from xmgen import extras
 from xmgen.errors import OperationError, Problem
-from xmgen.project import TOOLS, Project
-from xmgen.pulumi_cli.pulumi import CHECKOUT
+from xmgen.project import Project
+from xmgen.pulumi_cli import pulumi as cli
 from xmgen.rehearsal.credentials import write_private
 
 KUBERNETES = "kubernetes"
@@ -79,7 +79,7 @@ def _kubernetes_provider(project: Project, version: str) -> Path | Problem:
     installed = _user_home() / "plugins"
     others = sorted(installed.glob(f"resource-{KUBERNETES}-v*/{name}"), key=_version, reverse=True)
     exact = installed / f"resource-{KUBERNETES}-v{version}" / name
-    for candidate in (exact, project.tools / "plugins" / name, CHECKOUT / TOOLS / "plugins" / name, *others):
+    for candidate in (exact, *(folder / "plugins" / name for folder in cli.tools(project)), *others):
         if candidate.is_file():
             return candidate.resolve()
     return Problem(

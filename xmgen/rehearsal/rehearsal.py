@@ -21,7 +21,7 @@ from xmgen.executors.gke import live as jobs
 from xmgen.executors.gke import moves
 from xmgen.executors.gke.connection import Connection
 from xmgen.executors.gke.pods import job_end
-from xmgen.project import PULUMI_FILE, TOOLS, Project
+from xmgen.project import PULUMI_FILE, Project
 from xmgen.pulumi_cli import backend as backends
 from xmgen.pulumi_cli import pulumi as cli
 from xmgen.pulumi_cli import stalls
@@ -90,8 +90,8 @@ class Rehearsal:
         self.project = project
         self.folder = folder.resolve()
         self._options = options
-        own = project.tools / "bin"
-        self._tools = tools or (own if own.is_dir() else cli.CHECKOUT / TOOLS / "bin")
+        built = (folder / "bin" for folder in cli.tools(project))
+        self._tools = tools or next(filter(Path.is_dir, built), self.folder / "bin")
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:

@@ -31,7 +31,7 @@ class Side:
 
 def of_commit(project: Project, ref: str) -> Side:
     """Raises InputError when there is no such commit, or the project is not in a Git repository."""
-    commit = _commit(project, ref)
+    commit = resolved(project, ref)
     listed = _git(project, "ls-tree", "-r", "-z", commit, "--", f"{STACKS}/", PULUMI_FILE) or ""
     modes = {path: entry.split(" ")[0] for entry, _, path in (line.partition("\t") for line in listed.split("\0"))}
 
@@ -67,7 +67,7 @@ def of_working_tree(project: Project) -> Side:
 
 def changed_paths(project: Project, base: str, head: str | None) -> frozenset[str]:
     """Relative to the project's folder: what differs between two commits, or a commit and the working tree."""
-    commits = [_commit(project, ref) for ref in (base, head) if ref is not None]
+    commits = [resolved(project, ref) for ref in (base, head) if ref is not None]
     paths = _git(project, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", *commits, "--")
     return frozenset((paths or "").split("\0")) - {""}
 
@@ -99,7 +99,8 @@ def _unreadable(where: str, why: str) -> InputError:
     return InputError(Problem(f"cannot be read: {why}", where=where))
 
 
-def _commit(project: Project, ref: str) -> str:
+def resolved(project: Project, ref: str) -> str:
+    """The hash of a commit. Raises InputError when there is none."""
     commit = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if commit is not None:
         return commit.strip()

@@ -8,9 +8,11 @@ from typing import Any
 
 from xmgen.review.compare import ProjectChange, StackChange
 from xmgen.review.resources import ResourceChange
+from xmgen.review.stale import Stale
+from xmgen.stack.verification import Finding
 
 
-def document(project: ProjectChange, changes: Sequence[StackChange]) -> dict[str, Any]:
+def document(project: ProjectChange, changes: Sequence[StackChange], beside: Sequence[Finding] = ()) -> dict[str, Any]:
     return {
         "project": {
             "settings": [asdict(setting) for setting in project.settings],
@@ -18,6 +20,7 @@ def document(project: ProjectChange, changes: Sequence[StackChange]) -> dict[str
             "problems": list(project.problems),
         },
         "stacks": [_stack(change) for change in changes],
+        "findings": [asdict(finding) for finding in beside],
     }
 
 
@@ -27,7 +30,9 @@ def _stack(change: StackChange) -> dict[str, Any]:
         "change": change.change,
         "problem": "; ".join(change.problems),
         "stale": list(change.stale.executables) if change.stale else [],
-        "files": list(dict.fromkeys([*(change.stale.files if change.stale else ()), *change.program])),
+        "files": list(dict.fromkeys([*_files(change.stale), *change.program])),
+        "findings": [asdict(finding) for finding in (change.stale.findings if change.stale else ())],
+        "weakerProof": bool(change.stale and change.stale.weaker),
         "lost": [
             {"change": each.change, "type": each.type, "name": each.name, "kept": each.kept} for each in change.lost
         ],
@@ -55,6 +60,12 @@ def _stack(change: StackChange) -> dict[str, Any]:
             for unit in change.units
         ],
     }
+
+
+def _files(stale: Stale | None) -> list[str]:
+    if stale is None:
+        return []
+    return [*([stale.source] if stale.source else []), *(finding.path for finding in stale.findings)]
 
 
 def _resource(resource: ResourceChange) -> dict[str, Any]:

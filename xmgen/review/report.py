@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from xmgen import __version__
 from xmgen.resource_types.table import lookup
 from xmgen.review.compare import ProjectChange, StackChange
 from xmgen.review.highlights import Exposure, Grant, Move
@@ -15,6 +16,7 @@ from xmgen.review.settings import SettingChange
 from xmgen.review.stale import Stale
 from xmgen.review.units import Reason, UnitChange
 from xmgen.review.values import text
+from xmgen.stack.verification import Finding
 from xmgen.templating import code_span, markdown
 
 ROWS = 30
@@ -23,22 +25,34 @@ ROWS = 30
 _PROPERTIES = 8
 """Changes told of one resource."""
 
+_NOT_OURS = "Not what xmgen writes, and not what the rest of this review is of"
+
 _T = TypeVar("_T")
 
 
-def report(project: ProjectChange, changes: Sequence[StackChange]) -> str:
-    stale = [line for change in changes if change.stale is not None for line in _stale(change.stack, change.stale)]
+def report(project: ProjectChange, changes: Sequence[StackChange], beside: Sequence[Finding] = ()) -> str:
+    """beside: what is wrong with files of the project that every stack uses."""
+    found = [(change.stack, change.stale) for change in changes if change.stale is not None]
+    stale = [line for stack, each in found for line in _stale(stack, each)]
     touched = sorted((change for change in changes if change.change != "unchanged"), key=_harmlessness)
-    sections = ["\n".join(stale)] if stale else []
+    findings = [*beside, *(finding for _, each in found for finding in each.findings)]
+    sections = [_findings(findings)] if findings else []
+    sections += ["\n".join(stale)] if stale else []
     if project != ProjectChange():
         sections.append(_project(project))
     sections += [_section(change) for change in touched]
     if not touched:
-        as_far = ", as far as their lists of resources and work units say" if stale else ""
+        is_sure = not findings and not any(each.source or each.executables for _, each in found)
+        as_far = "" if is_sure else ", as far as their lists of resources and work units say"
         sections.append(f"No stack changes{as_far}.\n")
     elif rest := len(changes) - len(touched):
         sections.append(f"{rest} other stack{'' if rest == 1 else 's'} unchanged.\n")
     return "\n".join(sections)
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    """What runs and is not what it should be comes first."""
+    return f"{_list(_NOT_OURS, findings, lambda one: f'{code_span(one.path)} {markdown(one.fault)}')}\n"
 
 
 def _stale(stack: str, stale: Stale) -> Iterator[str]:
@@ -48,10 +62,16 @@ def _stale(stack: str, stale: Stale) -> Iterator[str]:
             f"Stack {code_span(stack)} is stale: the code of {code} is not what was compiled. "
             f"{code_span(stale.command)} compiles it.\n"
         )
-    if stale.files:
+    if stale.source:
         yield (
-            f"Stack {code_span(stack)}: {_named(stale.files)} changed, and its lock file did not. "
+            f"Stack {code_span(stack)}: {code_span(stale.source)} changed, and its lock file did not. "
             f"{code_span(f'xmgen check {stack}')} says whether the stack is what its source compiles to.\n"
+        )
+    if stale.weaker:
+        yield (
+            f"Stack {code_span(stack)} was written by xmgen {code_span(stale.weaker)}, and this is {__version__}: its "
+            "files were held against the digests in its lock file alone. That is the weaker proof: whoever changes a "
+            "file can change its digest.\n"
         )
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from xmgen.errors import OperationError, Problem
 from xmgen.plan.model import HEADER
-from xmgen.project import LOCK_FILE, Project
-from xmgen.stack import staging
+from xmgen.project import LOCK_FILE, STACKS, Project
+from xmgen.stack import staging, tree
 
 
 def folder(root: Path, stack: str) -> Path:
@@ -25,12 +25,10 @@ def write(root: Path, stack: str, files: Mapping[str, str]) -> bool:
     """
     target = folder(root, stack)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with staging.alone(target.parent) as alone:
-        if alone:
-            staging.put_back(target.parent)
+    with staging.alone(target.parent):
         if os.path.lexists(target):
             refuse_foreign(root, stack)
-            if _read(target) == {path: text.encode() for path, text in files.items()}:
+            if tree.regular(tree.of_folder(target)) == {path: text.encode() for path, text in files.items()}:
                 return False
         _replace(target, files)
     return True
@@ -57,31 +55,27 @@ def _replace(target: Path, files: Mapping[str, str]) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def difference(root: Path, stack: str, files: Mapping[str, str]) -> str:
-    """A unified diff from the folder to what it should hold; empty when they are equal."""
-    target = folder(root, stack)
-    present = _read(target) if target.is_dir() else {}
+def difference(stack: str, present: Mapping[str, bytes], files: Mapping[str, str]) -> str:
+    """A unified diff from what the stack's folder holds to what it should hold; empty when they are equal."""
     lines: list[str] = []
     for path in sorted(present.keys() | files.keys()):
         old = present.get(path, b"").decode(errors="replace")
         new = files.get(path, "")
-        if old != new:
-            name = f"stacks/{stack}/{path}"
+        if old != new or path not in present or path not in files:
+            name = f"{STACKS}/{stack}/{path}"
             lines += difflib.unified_diff(
-                old.splitlines(keepends=True),
-                new.splitlines(keepends=True),
+                _lines(old),
+                _lines(new),
                 f"a/{name}" if path in present else os.devnull,
                 f"b/{name}" if path in files else os.devnull,
             )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def _read(target: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(target).as_posix(): path.read_bytes()
-        for path in sorted(target.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+def _lines(text: str) -> list[str]:
+    """With their ends. `str.splitlines` takes more for an end than a terminal and a diff do."""
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
 def refuse_foreign(root: Path, stack: str) -> None:
@@ -97,7 +91,7 @@ def refuse_foreign(root: Path, stack: str) -> None:
                 hint="compile to another stack with --stack, or move it away",
             )
         )
-    foreign = [path for path, content in _read(target).items() if not _is_generated(path, content)]
+    foreign = [path for path, (_, content) in tree.of_folder(target).items() if not _is_generated(path, content)]
     if foreign:
         raise OperationError(
             *(
@@ -112,4 +106,4 @@ def refuse_foreign(root: Path, stack: str) -> None:
 
 
 def _is_generated(path: str, content: bytes) -> bool:
-    return path == LOCK_FILE or HEADER.encode() in content.split(b"\n", 1)[0]
+    return path == LOCK_FILE or tree.is_bytecode(path) or HEADER.encode() in content.split(b"\n", 1)[0]

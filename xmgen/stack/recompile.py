@@ -27,9 +27,14 @@ def of_experiment(root: Path, experiment: Experiment) -> str:
         # One that was renamed: only its user knows its name now.
         source = experiment.source if (root / experiment.source).exists() else "NEW"
         return of_source(source, experiment.stack, experiment.flags)
-    words = ["xmgen", "caliban", "--stack", experiment.stack, *experiment.flags]
-    change = "" if experiment.source == "." else f"cd {shlex.quote(experiment.source)} && "
-    return change + shlex.join(words)
+    return _of_caliban(experiment)
+
+
+def recorded(experiment: Experiment) -> str:
+    """As the lock file has it: of the experiment alone, wherever the project lies and whatever is there."""
+    if experiment.source.endswith(names.SOURCE_SUFFIXES):
+        return of_source(experiment.source, experiment.stack, experiment.flags)
+    return _of_caliban(experiment)
 
 
 def of_source(source: str, stack: str, flags: Sequence[str], *options: str) -> str:
@@ -38,3 +43,8 @@ def of_source(source: str, stack: str, flags: Sequence[str], *options: str) -> s
     usual = source.endswith(names.SOURCE_SUFFIXES) and names.stack_of_source(path.name, path.parent.name) == stack
     words = ["xmgen", "compile", source, *([] if usual else ["--stack", stack]), *options]
     return shlex.join([*words, "--", *flags] if flags else words)
+
+
+def _of_caliban(experiment: Experiment) -> str:
+    change = "" if experiment.source == "." else f"cd {shlex.quote(experiment.source)} && "
+    return change + shlex.join(["xmgen", "caliban", "--stack", experiment.stack, *experiment.flags])
