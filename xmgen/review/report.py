@@ -144,9 +144,7 @@ def _move(stack: str, move: Move) -> str:
     text = f"{setting}: replaces {replaced or 'nothing'}"
     if move.setting == "project":
         text += ". What is in the old project stays there: the stack is torn in two"
-    if move.setting in ("project", "location", "region"):
-        text += f". Of a stack that is up, {code_span(f'xmgen destroy {stack}')} comes first"
-    return text
+    return f"{text}. Of a stack that is up, {code_span(f'xmgen destroy {stack}')} comes first"
 
 
 def _grant(grant: Grant) -> str:
