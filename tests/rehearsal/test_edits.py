@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.another_version import another_version
 from tests.builders import experiment, job, python_container
 from tests.rehearsal.command_line import SETTINGS, xmgen
+from tests.rehearsal.edited import Key, Stack
 from tests.rehearsal.stacks import IMAGE, T4, Written, write
 from xmgen import sources
 from xmgen.executors.gke.jobs import job_name, resource_name
@@ -19,7 +19,7 @@ from xmgen.plan import planner
 from xmgen.project import Project
 from xmgen.rehearsal.outcomes import Rule
 from xmgen.rehearsal.rehearsal import Rehearsal
-from xmgen.rehearsal.report import Report, markdown
+from xmgen.rehearsal.report import markdown
 from xmgen.resource_types import JOB, NODE_POOL
 from xmgen.stack.compiled import CompiledStack
 
@@ -49,47 +49,9 @@ def compiled(project: Project, rates: Sequence[str], code: str = "print('one')")
     )
 
 
-Key = tuple[str, str]
-"""A resource: its type and logical name."""
-
-
 def jobs(plan: CompiledStack) -> list[Key]:
     """In the order of the experiment; the last one is of the other image."""
     return [(JOB, resource_name(unit.manifests[0])) for unit in plan.units]
-
-
-class Stack:
-    """What an `up` of one plan after the other touches."""
-
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._rehearsal = rehearsal
-        self._there: dict[Key, dict[str, Any]] = {}
-
-    def up(self, plan: CompiledStack) -> dict[str, set[Key]]:
-        """The resources that were `created`, `deleted`, `replaced`, `updated`; every other one is as it was."""
-        report = Report(stack=plan.experiment.stack)
-        counts = self._rehearsal.up(plan, report)
-        assert report.failures == []
-        before = self._there
-        self._there = now = {
-            (each.type, each.name): {"id": each.id, "inputs": each.inputs}
-            for each in self._rehearsal.state(plan)
-            # Providers that the engine makes by itself it counts nowhere.
-            if not each.name.startswith("default")
-        }
-        both = before.keys() & now.keys()
-        replaced = {key for key in both if before[key]["id"] != now[key]["id"]}
-        touched = {
-            "create": now.keys() - before.keys(),
-            "delete": before.keys() - now.keys(),
-            "replace": replaced,
-            "update": {key for key in both - replaced if before[key] != now[key]},
-        }
-        # What the engine says it did, and what the state says became of it.
-        assert {how: len(which) for how, which in touched.items() if which} == {
-            how: count for how, count in counts.items() if how != "same" and count
-        }
-        return {how: set(which) for how, which in touched.items() if which}
 
 
 def test_an_up_touches_what_was_edited(in_scratch: Rehearsal, scratch: Project) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import experiment, job
+from tests.rehearsal.edited import Key, Stack
 from tests.rehearsal.stacks import IMAGE, T4, write
-from tests.rehearsal.test_edits import Key, Stack
 from tests.reviewing import compared, files
 from xmgen.experiment import Experiment, Kubernetes, Volume
 from xmgen.project import Project
