@@ -25,19 +25,13 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
     after = commits.of_working_tree(project) if head is None else commits.of_commit(project, head)
     paths = commits.changed_paths(project, base, head)
     comparer = Comparer(before, after, paths)
-    verifier = _Verifier(project, _files(project, base), _files(project, head), after, paths, head is None)
+    verifier = _Verifier(project, before.files, after, paths, head is None)
     changes = [replace(change, stale=verifier.stale(change.stack)) for change in comparer.stacks()]
-    beside = verification.of_project(verifier.after)
+    beside = verification.of_project(after.files)
     if json:
         output.print_json(document(comparer.project(), changes, beside))
     else:
         print(report(comparer.project(), changes, beside), end="")
-
-
-def _files(project: Project, ref: str | None) -> Tree:
-    if ref is None:
-        return tree.of_working_tree(project.root)
-    return tree.of_commit(project.root, commits.resolved(project, ref))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +40,12 @@ class _Verifier:
 
     project: Project
     before: Tree
-    after: Tree
-    side: Side
+    after: Side
     changed: Set[str]
     working_tree: bool
 
     def stale(self, stack: str) -> Stale | None:
-        folders = tree.stacks(self.after)
+        folders = tree.stacks(self.after.files)
         if (folder := folders.get(stack)) is None:
             return None
         # What is told is read of what is committed; the verdict alone takes what plans and renders.
@@ -62,7 +55,7 @@ class _Verifier:
         verdict = verification.of_stack(stack, folder, lambda experiment: compiler.rendered(experiment, stacks))
         is_weaker = verdict.proof == "digests" and tree.stacks(self.before).get(stack) != folder
         stale = Stale((), "", "", verdict.findings, verdict.version if is_weaker else "")
-        if (experiment := _experiment(self.side, stack)) is not None:
+        if (experiment := _experiment(self.after, stack)) is not None:
             root = self.project.root
             stale = replace(
                 stale,
