@@ -169,8 +169,9 @@ class Container:
             endpoint = client.api.create_endpoint_config(aliases=aliases)
             creation["networking_config"] = {self._place.network: endpoint}
             self._container = client.containers.create(**creation)
-            # Attached before it starts, so that nothing it writes is missed, whatever the daemon does with logs.
-            chunks = cast("Iterator[bytes]", self._container.attach(stream=True, stdout=True, stderr=True, logs=True))
+            # Attached before it starts, so that nothing it writes is missed, whatever the daemon does with logs. With
+            # its log as well, what it writes right after the start may come twice: from there, and from the stream.
+            chunks = cast("Iterator[bytes]", self._container.attach(stream=True, stdout=True, stderr=True, logs=False))
             self._container.start()
         except APIError as error:
             raise CannotStart(str(error.explanation or error)) from None
