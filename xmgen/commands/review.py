@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from xmgen.commands import output
@@ -25,7 +25,7 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
     after = commits.of_working_tree(project) if head is None else commits.of_commit(project, head)
     paths = commits.changed_paths(project, base, head)
     comparer = Comparer(before, after, paths)
-    verifier = _Verifier(project, before.files, after, paths, head is None)
+    verifier = _Verifier(project, tree.stacks(before.files), tree.stacks(after.files), after, paths, head is None)
     changes = [replace(change, stale=verifier.stale(change.stack)) for change in comparer.stacks()]
     beside = verification.of_project(after.files)
     if json:
@@ -36,24 +36,27 @@ def review(project: Project, base: str, head: str | None, *, json: bool) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Verifier:
-    """What of the stacks is not what their lock files say. working_tree: whether the code there is compared, too."""
+    """What of the stacks is not what their lock files say.
+
+    before, folders: the stacks' folders on each side. working_tree: whether the code there is compared, too.
+    """
 
     project: Project
-    before: Tree
+    before: Mapping[str, Tree]
+    folders: Mapping[str, Tree]
     after: Side
     changed: Set[str]
     working_tree: bool
 
     def stale(self, stack: str) -> Stale | None:
-        folders = tree.stacks(self.after.files)
-        if (folder := folders.get(stack)) is None:
+        if (folder := self.folders.get(stack)) is None:
             return None
         # What is told is read of what is committed; the verdict alone takes what plans and renders.
         from xmgen import compiler
 
-        stacks = compiler.stacks_in(folders, "")
+        stacks = compiler.stacks_in(self.folders, "")
         verdict = verification.of_stack(stack, folder, lambda experiment: compiler.rendered(experiment, stacks))
-        is_weaker = verdict.proof == "digests" and tree.stacks(self.before).get(stack) != folder
+        is_weaker = verdict.proof == "digests" and self.before.get(stack) != folder
         stale = Stale((), "", "", verdict.findings, verdict.version if is_weaker else "")
         if (experiment := _experiment(self.after, stack)) is not None:
             root = self.project.root

@@ -42,10 +42,6 @@ class Shared:
     def name(self) -> str:
         return f"{self.project}-{self.repository}" if self.project else self.repository
 
-    @property
-    def own_project(self) -> bool:
-        return not self.project
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
